@@ -12,7 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -27,11 +27,11 @@ func (w *world) weights() map[string]int32 {
 	weights := map[string]int32{}
 	for _, g := range w.cloud.ServerGroups {
 		for _, s := range g.Servers {
-			name := s.GetServerIp()
-			if name == "" {
-				name = s.GetServerId()
+			name := s.ServerID
+			if s.Type == "eni" {
+				name = s.ServerIP
 			}
-			weights[name] = s.GetWeight()
+			weights[name] = int32(s.Weight)
 		}
 	}
 	return weights
@@ -41,9 +41,7 @@ func (w *world) weights() map[string]int32 {
 func (w *world) addInterface(ip string) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	w.cloud.NetworkInterfaces["eni-"+ip] = &ecsv1.NetworkInterface{
-		NetworkInterfaceId: "eni-" + ip, VpcId: "vpc-test", PrivateIps: []string{ip}, Ipv6Addresses: []string{ip},
-	}
+	addInterface(w.cloud.Cloud, "eni-"+ip, ip)
 }
 
 func endpointOf(ip string, ready, terminating bool) discoveryv1.Endpoint {
@@ -80,9 +78,7 @@ func TestRollout(t *testing.T) {
 		t.Run("drain "+drain, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
 				ip := func(generation, n int) string { return fmt.Sprintf("10.%d.%d.%d", generation, n/200, n%200+1) }
-				w.cloud.Lock()
-				w.cloud.ServersPerGroup = 2 * pods
-				w.cloud.Unlock()
+				w.quota(2 * pods)
 				var before []discoveryv1.Endpoint
 				for n := range pods {
 					w.addInterface(ip(1, n))
@@ -205,7 +201,7 @@ func TestNodeJoinsManySubsets(t *testing.T) {
 			check(t, "server groups", services, len(w.cloud.ServerGroups))
 			for id, g := range w.cloud.ServerGroups {
 				check(t, "servers of a subset", size, len(g.Servers))
-				if slices.ContainsFunc(g.Servers, func(s *slbv1.Server) bool { return s.GetServerId() == joined }) {
+				if slices.ContainsFunc(g.Servers, func(s *state.Server) bool { return s.ServerID == joined }) {
 					takers[id] = true
 				}
 			}

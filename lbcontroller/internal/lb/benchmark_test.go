@@ -11,9 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
-
+	"alicloud-controllers.dev/cloudgateway/inprocess"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
@@ -25,18 +24,22 @@ import (
 type passes struct {
 	tb    testing.TB
 	kube  *fake.Clientset
-	cloud *gatewaytest.Fake
+	cloud *inprocess.Cloud
 	kind  controller.Registration
 	all   []*corev1.Node
 }
 
 func newPasses(tb testing.TB, nodes int) *passes {
 	tb.Helper()
-	p := &passes{tb: tb, kube: fake.NewSimpleClientset(), cloud: gatewaytest.New(tb)}
-	p.cloud.ServersPerGroup = 2 * nodes
+	p := &passes{tb: tb, kube: fake.NewSimpleClientset(), cloud: newCloud(tb)}
+	settings := p.cloud.Sim.Settings()
+	settings.Quotas.Servers = 2 * nodes
+	p.cloud.Sim.SetSettings(settings)
+	p.cloud.Lock()
+	defer p.cloud.Unlock()
 	for n := range nodes {
 		id := fmt.Sprintf("i-bp1%016d", n)
-		p.cloud.Instances[id] = &ecsv1.Instance{InstanceId: id, VpcId: "vpc-test", Status: "Running"}
+		p.cloud.Instances[id] = &state.Instance{VpcID: "vpc-test", Status: "Running"}
 		p.all = append(p.all, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("cn-hangzhou.192.168.%d.%d", n/250, n%250)},
 			Spec:       corev1.NodeSpec{ProviderID: "cn-hangzhou." + id},
@@ -120,7 +123,7 @@ func TestMemoryOfServers(t *testing.T) {
 	const nodes, services, room = 1000, 20, 200 << 20
 	p := newPasses(t, nodes)
 	set, none := backend.New(p.all), backend.New(nil)
-	create := func(n int) { p.pass(p.create(numbered(n), none), set) } // The cloud of the test remembers requests to create something.
+	create := func(n int) { p.pass(p.create(numbered(n), none), set) }
 	create(0)
 	inUse := func() int64 {
 		p.cloud.Lock()
@@ -135,11 +138,12 @@ func TestMemoryOfServers(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	before := inUse()
 	for n := range services {
 		create(n + 1)
 	}
-	each := (inUse() - before) / services
+	with := inUse()
+	p.kind = controller.Registration{} // Nothing else has what the controller remembers.
+	each := (with - inUse()) / (services + 1)
 	t.Logf("%d KiB for each Service with %d nodes", each>>10, nodes)
 	if each*2000 > room {
 		t.Errorf("2000 Services need %d MiB, at most %d are allowed", each*2000>>20, room>>20)

@@ -10,37 +10,34 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
 // inGroup puts the instances of the first nodes into a security group with these rules; all servers are unhealthy from now on.
-func (w *world) inGroup(id string, nodes int, rules ...*ecsv1.SecurityGroupRule) {
+func (w *world) inGroup(id string, nodes int, rules ...state.SecurityRule) {
+	w.healthIs("abnormal")
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	w.cloud.SecurityGroups[id] = &ecsv1.SecurityGroup{SecurityGroupId: id, Name: id, VpcId: "vpc-test", Rules: rules}
+	w.cloud.SecurityGroups[id] = &state.SecurityGroup{Name: id, VpcID: "vpc-test", Type: "normal", Rules: rules}
 	for i := range nodes {
-		w.cloud.Instances[fmt.Sprintf("i-%d", i+1)].SecurityGroupIds = []string{id}
+		w.cloud.Instances[fmt.Sprintf("i-%d", i+1)].SecurityGroupIDs = []string{id}
 	}
-	w.cloud.Health = func(*slbv1.ListenerKey, *slbv1.Server) string { return "abnormal" }
 }
 
 // TestBlockedChecksCostFewCalls: whatever happens to nodes, security groups are read once an hour, and the health of servers only where
 // groups drop the checks.
 func TestBlockedChecksCostFewCalls(t *testing.T) {
-	everything := &ecsv1.SecurityGroupRule{Direction: ecsv1.Direction_DIRECTION_INGRESS, Policy: ecsv1.RulePolicy_RULE_POLICY_ACCEPT,
-		Priority: 1, IpProtocol: "ALL", Cidr: "0.0.0.0/0"}
+	everything := state.SecurityRule{ID: "sgr-all", Direction: "ingress", Policy: "Accept", Priority: "1", IPProtocol: "ALL",
+		PortRange: "-1/-1", SourceCidr: "0.0.0.0/0"}
 	for name, tt := range map[string]struct {
 		off    bool
-		rules  []*ecsv1.SecurityGroupRule
+		rules  []state.SecurityRule
 		reads  int
 		health int
 	}{
 		"dropped":      {false, nil, 3, 3},
-		"let in":       {false, []*ecsv1.SecurityGroupRule{everything}, 3, 0},
+		"let in":       {false, []state.SecurityRule{everything}, 3, 0},
 		"switched off": {true, nil, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,8 +67,8 @@ func TestBlockedChecksCostFewCalls(t *testing.T) {
 // cluster's and no other, and the rule goes when the Service does; what people have put there stays.
 func TestHealthChecksAreLetIn(t *testing.T) {
 	asks := []func(*corev1.Service){annotated(annotation.AllowHealthChecks, "on")}
-	byHand := &ecsv1.SecurityGroupRule{Direction: ecsv1.Direction_DIRECTION_INGRESS, Policy: ecsv1.RulePolicy_RULE_POLICY_ACCEPT,
-		Priority: 1, IpProtocol: "TCP", StartPort: 22, EndPort: 22, Cidr: "10.0.0.0/8", Description: "by hand"}
+	byHand := state.SecurityRule{ID: "sgr-ssh", Direction: "ingress", Policy: "Accept", Priority: "1", IPProtocol: "TCP", PortRange: "22/22",
+		SourceCidr: "10.0.0.0/8", Description: "by hand"}
 	for name, tt := range map[string]struct {
 		tag      string
 		off      bool
@@ -98,7 +95,7 @@ func TestHealthChecksAreLetIn(t *testing.T) {
 				w.restart()
 				w.inGroup("sg-1", 2, byHand)
 				w.cloud.Lock()
-				w.cloud.SecurityGroups["sg-1"].Tags = []*commonv1.Tag{{Key: "ack.aliyun.com", Value: tt.tag}}
+				w.cloud.SecurityGroups["sg-1"].Tags = []state.Tag{tag("ack.aliyun.com", tt.tag)}
 				w.cloud.Unlock()
 				w.create(web())
 				w.after(3 * time.Minute)
@@ -111,7 +108,7 @@ func TestHealthChecksAreLetIn(t *testing.T) {
 				rules := func() int {
 					w.cloud.Lock()
 					defer w.cloud.Unlock()
-					return len(w.cloud.SecurityGroups["sg-1"].GetRules())
+					return len(w.cloud.SecurityGroups["sg-1"].Rules)
 				}
 				if got := rules() == 2; got != tt.added {
 					t.Errorf("added is %t, want %t: %d rules", got, tt.added, rules())
@@ -146,23 +143,18 @@ func TestHealthChecksAreLetIn(t *testing.T) {
 // of the real gateway. The other rules of the group stay as they are.
 func TestHealthChecksAreLetInByTheGateway(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
-		sick := false
-		sim := behind(w, func(seed *state.Cloud) {
-			seed.SecurityGroups["sg-1"] = &state.SecurityGroup{ID: "sg-1", Name: "nodes", VpcID: "vpc-test", Type: "normal",
-				Tags: []state.Tag{{Key: "ack.aliyun.com", Value: clusterID}}, Rules: []state.SecurityRule{{ID: "sgr-1",
-					Direction: "ingress", IPProtocol: "TCP", PortRange: "22/22", Policy: "Accept", Priority: "1", NicType: "intranet",
-					SourceCidr: "10.0.0.0/8", Description: "by hand"}}}
-			for _, id := range []string{"i-1", "i-2"} {
-				seed.Instances[id].Healthy, seed.Instances[id].SecurityGroupIDs = &sick, []string{"sg-1"}
-			}
-		})
+		w.inGroup("sg-1", 2, state.SecurityRule{ID: "sgr-ssh", Direction: "ingress", IPProtocol: "TCP", PortRange: "22/22", Policy: "Accept",
+			Priority: "1", NicType: "intranet", SourceCidr: "10.0.0.0/8", Description: "by hand"})
+		w.cloud.Lock()
+		w.cloud.SecurityGroups["sg-1"].Tags = []state.Tag{tag("ack.aliyun.com", clusterID)}
+		w.cloud.Unlock()
 		w.config = func(cfg *settings) {
 			cfg.Kind.Orphans = Orphans{Client: w.kube, Recorder: w.events}
 			cfg.Kind.SecurityGroups, cfg.Kind.HealthCheckRules = true, true
 		}
 		w.restart()
 		rules := func() (texts []string) {
-			sim.View(func(c *state.Cloud) {
+			w.cloud.Look(func(c *state.Cloud) {
 				for _, r := range c.SecurityGroups["sg-1"].Rules {
 					texts = append(texts, strings.Join([]string{r.Direction, r.Policy, r.IPProtocol, r.PortRange, r.SourceCidr}, " "))
 				}

@@ -61,7 +61,7 @@ func TestDeletedPastTheFinalizer(t *testing.T) {
 					check(t, "CLBs", want, len(w.instances()))
 					check(t, "listeners", want, len(w.listeners()))
 					if again {
-						check(t, "load balancer of the next Service", w.instances()[0].GetLoadBalancerId(), w.service().Labels[LabelLoadBalancerID])
+						check(t, "load balancer of the next Service", w.instances()[0].ID, w.service().Labels[LabelLoadBalancerID])
 					}
 					check(t, "deleted", 1, len(w.cloud.CallsOf("DeleteLoadBalancer")))
 				})

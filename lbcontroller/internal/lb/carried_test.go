@@ -16,10 +16,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	corev1 "k8s.io/api/core/v1"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -38,7 +38,7 @@ type carriedField struct {
 }
 
 // secureNLB lets the port of an NLB end TLS.
-var secureNLB = []string{"protocol-port=tcpssl:80", "cert-id=cert-1"}
+var secureNLB = []string{"protocol-port=tcpssl:80", "cert-id=1-cn-hangzhou"}
 
 func with(base []string, more ...string) []string { return slices.Concat(base, more) }
 
@@ -115,7 +115,7 @@ func carriedFields() []carriedField {
 		{message: config, field: "security_policy_id", before: secureNLB,
 			after: with(secureNLB, "tls-cipher-policy=tls_cipher_policy_1_2")},
 		{message: config, field: "certificate_ids", before: secureNLB,
-			after: []string{"protocol-port=tcpssl:80", "cert-id=cert-2"}},
+			after: []string{"protocol-port=tcpssl:80", "cert-id=2-cn-hangzhou"}},
 		{message: config, field: "ca_enabled", before: with(secureNLB, "cacert-id=ca-1"),
 			after: with(secureNLB, "cacert-id=ca-1", "cacert=on")},
 		{message: config, field: "ca_certificate_ids", before: with(secureNLB, "cacert-id=ca-1", "cacert=on"),
@@ -324,14 +324,13 @@ func (c carriedField) test(w *world) {
 	w.zones()
 	addSecurityGroups(w)
 	w.cloud.Lock()
-	w.cloud.VSwitches["vsw-j"] = &vpcv1.VSwitch{VswitchId: "vsw-j", VpcId: "vpc-test", ZoneId: "cn-hangzhou-j", AvailableIpCount: 100,
-		Ipv6CidrBlock: "2001:db8::/64"}
-	for _, id := range []string{"acl-user-1", "acl-user-2"} {
-		w.cloud.AccessControlLists[id] = &slbv1.AccessControlList{AclId: id, Name: id, IpVersion: slbv1.IpVersion_IP_VERSION_IPV4,
-			Entries: []*slbv1.AccessControlEntry{{Cidr: "10.0.0.0/8"}}}
+	w.cloud.VSwitches["vsw-j"] = &state.VSwitch{}
+	for _, id := range []string{"cbwp-1", "cbwp-2"} {
+		w.cloud.BandwidthPackages[id] = &state.BandwidthPackage{Bandwidth: 100}
 	}
-	for _, id := range []string{"cert-1", "cert-2"} {
-		w.cloud.ServerCertificates[id] = &slbv1.ServerCertificate{ServerCertificateId: id}
+	addZones(w.cloud.Cloud)
+	for _, id := range []string{"acl-user-1", "acl-user-2"} {
+		w.cloud.Acls[id] = &state.Acl{Name: id, IPVersion: "ipv4", Entries: []state.AclEntry{{Entry: "10.0.0.0/8"}}}
 	}
 	w.cloud.Unlock()
 	w.restart()
@@ -380,41 +379,59 @@ func (c carriedField) test(w *world) {
 
 // arrived reports whether a call has the field, and the thing that it is about has it as the call says.
 func (c carriedField) arrived(w *world, call gatewaytest.Call) bool {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
 	var sent, thing proto.Message
 	var more []string
+	console := w.cloud.Console
+	clb := func(id string) *slbv1.LoadBalancer {
+		get := &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, View: slbv1.View_VIEW_FULL}
+		return read(w, console.LoadBalancers.GetLoadBalancer, get).GetLoadBalancer()
+	}
 	switch r := call.Request.(type) {
 	case *nlbv1.UpdateServerGroupRequest:
-		sent, thing = r, w.cloud.NLB.ServerGroups[r.GetServerGroupId()]
+		get := &nlbv1.GetServerGroupRequest{ServerGroupId: r.GetServerGroupId()}
+		sent, thing = r, read(w, console.NetworkServerGroups.GetServerGroup, get).GetServerGroup()
 	case *nlbv1.UpdateLoadBalancerRequest:
-		lb := w.cloud.NLB.LoadBalancers[r.GetLoadBalancerId()]
+		get := &nlbv1.GetLoadBalancerRequest{LoadBalancerId: r.GetLoadBalancerId()}
+		lb := read(w, console.NetworkLoadBalancers.GetLoadBalancer, get).GetLoadBalancer()
 		sent, thing, more = r, lb, tagTexts(lb.GetTags())
 	case *nlbv1.UpdateListenerRequest:
-		sent, thing = r.GetConfig(), w.cloud.NLB.Listeners[r.GetListenerId()].GetConfig()
+		get := &nlbv1.GetListenerRequest{ListenerId: r.GetListenerId()}
+		sent, thing = r.GetConfig(), read(w, console.NetworkListeners.GetListener, get).GetListener().GetConfig()
 	case *slbv1.UpdateLoadBalancerRequest:
-		lb := w.cloud.LoadBalancers[r.GetLoadBalancerId()]
+		lb := clb(r.GetLoadBalancerId())
 		sent, thing, more = r, lb, tagTexts(lb.GetTags())
 	case *slbv1.UpdateAccessControlListRequest:
-		sent, thing = r, w.cloud.AccessControlLists[r.GetAclId()]
-		for _, entry := range w.cloud.AccessControlLists[r.GetAclId()].GetEntries() {
+		get := &slbv1.GetAccessControlListRequest{AclId: r.GetAclId()}
+		list := read(w, console.AccessControlLists.GetAccessControlList, get).GetAccessControlList()
+		sent, thing = r, list
+		for _, entry := range list.GetEntries() {
 			more = append(more, entry.GetCidr())
 		}
 	case *ecsv1.UpdateSecurityGroupRequest:
-		sent, thing = r, w.cloud.SecurityGroups[r.GetSecurityGroupId()]
-		for _, rule := range w.cloud.SecurityGroups[r.GetSecurityGroupId()].GetRules() {
+		get := &ecsv1.GetSecurityGroupRequest{SecurityGroupId: r.GetSecurityGroupId()}
+		group := read(w, console.SecurityGroups.GetSecurityGroup, get).GetSecurityGroup()
+		sent, thing = r, group
+		for _, rule := range group.GetRules() {
 			more = append(more, rule.GetCidr())
 		}
 	case *slbv1.UpdateDomainExtensionRequest:
-		sent = r
-		if e := w.cloud.DomainExtensions[r.GetDomainExtensionId()]; e != nil {
-			thing = e.Extension
-		}
+		sent, thing = r, &slbv1.DomainExtension{}
+		w.cloud.Look(func(cloud *state.Cloud) {
+			for _, l := range clbListeners(cloud) {
+				for _, d := range l.Domains {
+					if d.ID == r.GetDomainExtensionId() {
+						thing = &slbv1.DomainExtension{DomainExtensionId: d.ID, Domain: d.Domain, ServerCertificateId: d.CertificateID}
+					}
+				}
+			}
+		})
 	case *slbv1.UpdateListenerRequest:
-		key := r.GetKey()
-		sent = r.GetConfig()
-		id := gatewaytest.ListenerKey{LoadBalancerID: key.GetLoadBalancerId(), Port: key.GetPort(), Protocol: key.GetProtocol()}
-		thing = w.cloud.Listeners[id].GetConfig()
+		sent, thing = r.GetConfig(), &slbv1.ListenerConfig{}
+		for _, l := range clb(r.GetKey().GetLoadBalancerId()).GetListeners() {
+			if proto.Equal(l.GetKey(), r.GetKey()) {
+				thing = l.GetConfig()
+			}
+		}
 	default:
 		return false
 	}

@@ -6,8 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
@@ -20,7 +18,7 @@ func eniMode(svc *corev1.Service) { svc.Annotations[annotation.BackendType] = "e
 func (w *world) addENI(id string, ips ...string) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	w.cloud.NetworkInterfaces[id] = &ecsv1.NetworkInterface{NetworkInterfaceId: id, VpcId: "vpc-test", PrivateIps: ips, Status: "InUse"}
+	addInterface(w.cloud.Cloud, id, ips...)
 }
 
 // badValue is a value that is not allowed for an annotation.

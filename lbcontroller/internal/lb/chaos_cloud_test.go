@@ -5,11 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
@@ -26,7 +22,6 @@ const (
 // foreign is what others have put into a CLB of ours.
 type foreign struct {
 	instance string
-	listener gatewaytest.ListenerKey
 	groups   []string
 }
 
@@ -40,25 +35,16 @@ func (m *monkey) seedCloud() {
 	defer m.cloud.Unlock()
 	for n := 1; n <= podAddresses; n++ {
 		id := "eni-" + podIP(n)
-		m.cloud.NetworkInterfaces[id] = &ecsv1.NetworkInterface{NetworkInterfaceId: id, VpcId: "vpc-test", PrimaryIp: podIP(n),
-			Ipv6Addresses: []string{podIPv6(n)}}
+		addInterface(m.cloud.Cloud, id, podIP(n), podIPv6(n))
 	}
-	for _, id := range []string{"cert-1", "cert-2"} { // A listener that replaces another one is proved to have its certificate.
-		m.cloud.ServerCertificates[id] = &slbv1.ServerCertificate{ServerCertificateId: id, Name: "of a user"}
+	m.cloud.LoadBalancers[foreignLB] = &state.LoadBalancer{
+		ID: foreignLB, Name: "theirs", Address: "203.0.113.7", AddressType: "internet",
+		Tags:      []state.Tag{tag(ownership.TagService, "somebody"), tag("owner", "them")},
+		Listeners: []*state.Listener{listenerByHand(80, "tcp", "rsp-foreign", "theirs")},
 	}
-	m.cloud.LoadBalancers[foreignLB] = &slbv1.LoadBalancer{
-		LoadBalancerId: foreignLB, Name: "theirs", Address: "203.0.113.7",
-		Tags: []*commonv1.Tag{tag(ownership.TagService, "somebody"), tag("owner", "them")},
-	}
-	m.cloud.ServerGroups["rsp-foreign"] = &gatewaytest.ServerGroup{
-		ID: "rsp-foreign", LoadBalancerID: foreignLB, Name: "k8s/30001/svc-0/default/" + clusterID,
-		Servers: []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30001,
-			Weight: new(int32(100)), Description: "k8s/30001/svc-0/default/" + clusterID}},
-	}
-	key := gatewaytest.ListenerKey{LoadBalancerID: foreignLB, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}
-	m.cloud.Listeners[key] = &slbv1.Listener{
-		Key:    &slbv1.ListenerKey{LoadBalancerId: foreignLB, Port: 80, Protocol: key.Protocol},
-		Config: &slbv1.ListenerConfig{ServerGroupId: new("rsp-foreign"), Description: new("theirs")}, Status: "running",
+	name := "k8s/30001/svc-0/default/" + clusterID
+	m.cloud.ServerGroups["rsp-foreign"] = &state.ServerGroup{
+		LoadBalancerID: foreignLB, Name: name, Servers: []*state.Server{instanceServer("i-1", 30001, 100, name)},
 	}
 	m.theirs = m.foreignParts()
 	m.seedUsers()
@@ -104,21 +90,21 @@ func (m *monkey) console() string {
 		m.cloud.Lock()
 		defer m.cloud.Unlock()
 		key := pick(m, ownership.TagCluster, "a", "b")
-		m.cloud.LoadBalancers[id].Tags = slices.DeleteFunc(m.cloud.LoadBalancers[id].GetTags(), func(t *commonv1.Tag) bool {
-			return t.GetKey() == key
+		m.cloud.LoadBalancers[id].Tags = slices.DeleteFunc(m.cloud.LoadBalancers[id].Tags, func(t state.Tag) bool {
+			return t.Key == key
 		})
 		return id + " loses tag " + key
 	}
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
-	for key, l := range m.cloud.Listeners {
-		if key.LoadBalancerID == id && key.Port != foreignPort {
-			l.Status, l.Config.Scheduler = "stopped", new("wlc")
+	for _, l := range m.cloud.LoadBalancers[id].Listeners {
+		if l.Port != foreignPort {
+			l.Status, l.Attributes["Scheduler"] = "stopped", "wlc"
 		}
 	}
 	for _, g := range m.cloud.ServerGroups {
 		if g.LoadBalancerID == id {
-			g.Servers = slices.DeleteFunc(g.Servers, func(s *slbv1.Server) bool { return s.GetPort() != foreignPort })
+			g.Servers = slices.DeleteFunc(g.Servers, func(s *state.Server) bool { return s.Port != foreignPort })
 		}
 	}
 	return id + " is stopped, and its servers are removed"
@@ -127,23 +113,7 @@ func (m *monkey) console() string {
 // deleteCLB deletes a CLB with all its parts, and lets its Service have another, as the event advises.
 func (m *monkey) deleteCLB(id string) {
 	m.cloud.Lock()
-	delete(m.cloud.LoadBalancers, id)
-	for key := range m.cloud.Listeners {
-		if key.LoadBalancerID == id {
-			delete(m.cloud.Listeners, key)
-		}
-	}
-	for group, g := range m.cloud.ServerGroups {
-		if g.LoadBalancerID == id {
-			delete(m.cloud.ServerGroups, group)
-		}
-	}
-	delete(m.cloud.DefaultGroups, id)
-	for _, eip := range m.cloud.Eips {
-		if eip.GetInstanceId() == id {
-			eip.InstanceId = ""
-		}
-	}
+	dropCLB(m.cloud.Cloud, id)
 	m.cloud.Unlock()
 	m.clearStatus()
 }
@@ -159,8 +129,11 @@ func (m *monkey) eip() string {
 		}
 	}
 	id := pick(m, ids...)
-	eip := pick(m, "eip-1", "eip-2")
-	m.cloud.Eips[eip] = &vpcv1.Eip{AllocationId: eip, InstanceType: "SlbInstance", InstanceId: id, IpAddress: "192.0.2." + eip[4:]}
+	eip := pick(m, "eip-by-hand-1", "eip-by-hand-2")
+	m.cloud.Eips[eip] = &state.Eip{Address: "192.0.2." + eip[len(eip)-1:], Status: "Available"}
+	if id != "" {
+		m.cloud.Eips[eip].InstanceType, m.cloud.Eips[eip].InstanceID, m.cloud.Eips[eip].Status = "SlbInstance", id, "InUse"
+	}
 	return fmt.Sprintf("%s is bound to %q", eip, id)
 }
 
@@ -168,8 +141,8 @@ func (m *monkey) eip() string {
 func (m *monkey) eipsOf(id string) []string {
 	var list []string
 	for _, eip := range m.cloud.Eips {
-		if eip.GetInstanceId() == id {
-			list = append(list, eip.GetIpAddress())
+		if eip.InstanceID == id {
+			list = append(list, eip.Address)
 		}
 	}
 	slices.Sort(list)
@@ -182,7 +155,7 @@ func (m *monkey) clearStatus() (cleared bool) {
 	m.cloud.Lock()
 	alive := map[string]bool{}
 	for id, lb := range m.cloud.LoadBalancers {
-		alive[lb.GetAddress()] = true
+		alive[lb.Address] = true
 		for _, ip := range m.eipsOf(id) {
 			alive[ip] = true
 		}
@@ -217,30 +190,25 @@ func (m *monkey) clearStatus() (cleared bool) {
 func (m *monkey) addForeign(id string) string {
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
-	added := foreign{instance: id, listener: gatewaytest.ListenerKey{LoadBalancerID: id, Port: foreignPort,
-		Protocol: slbv1.Protocol_PROTOCOL_UDP}}
-	if _, again := m.cloud.Listeners[added.listener]; again {
+	added := foreign{instance: id}
+	if listenerAt(m.cloud.Cloud, id, foreignPort, "udp") != nil {
 		return "has foreign things already"
 	}
 	for _, g := range m.cloud.ServerGroups {
 		if g.LoadBalancerID == id {
 			added.groups = append(added.groups, g.ID)
-			g.Servers = append(g.Servers, &slbv1.Server{
-				Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: foreignPort, Weight: new(int32(7)), Description: "by hand",
-			})
+			g.Servers = append(g.Servers, instanceServer("i-1", foreignPort, 7, "by hand"))
 		}
 	}
-	byHand := &slbv1.ListenerConfig{Description: new("by hand")}
+	group := ""
 	if len(added.groups) > 0 {
-		byHand.ServerGroupId = new(slices.Min(added.groups)) // People bind listeners of their own to our groups.
+		group = slices.Min(added.groups) // People bind listeners of their own to our groups.
 	}
-	m.cloud.Listeners[added.listener] = &slbv1.Listener{
-		Key:    &slbv1.ListenerKey{LoadBalancerId: id, Port: foreignPort, Protocol: added.listener.Protocol},
-		Config: byHand, Status: "running",
-	}
-	m.cloud.LoadBalancers[id].Tags = append(m.cloud.LoadBalancers[id].GetTags(), tag("by", "hand"))
+	lb := m.cloud.LoadBalancers[id]
+	lb.Listeners = append(lb.Listeners, listenerByHand(foreignPort, "udp", group, "by hand"))
+	lb.Tags = append(lb.Tags, tag("by", "hand"))
 	m.foreign = append(m.foreign, added)
 	return "gets foreign servers, a listener and a tag"
 }
 
-func foreignServer(s *slbv1.Server) bool { return s.GetPort() == foreignPort }
+func foreignServer(s *state.Server) bool { return s.Port == foreignPort }

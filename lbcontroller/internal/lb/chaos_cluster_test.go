@@ -292,10 +292,10 @@ func wantedDefault(groups [][]string) []string {
 func (m *monkey) presentDefault(id, service string) []string {
 	owner := ownership.Owner{Service: service, Namespace: "default", ClusterID: clusterID}
 	var servers []string
-	if g := m.cloud.DefaultGroups[id]; g != nil {
-		for _, s := range g.Servers {
-			if owner.Owns(s.GetDescription()) {
-				servers = append(servers, fmt.Sprintf("%s:0=%d", s.GetServerId(), s.GetWeight()))
+	if lb := m.cloud.LoadBalancers[id]; lb != nil {
+		for _, s := range lb.DefaultServers {
+			if owner.Owns(s.Description) {
+				servers = append(servers, fmt.Sprintf("%s:0=%d", s.ServerID, s.Weight))
 			}
 		}
 	}

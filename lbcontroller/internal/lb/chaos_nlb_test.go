@@ -1,6 +1,7 @@
 package lb_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,10 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
@@ -44,26 +42,14 @@ func bothKinds(c *settings) {
 
 func isNLB(svc *corev1.Service) bool { return svc.Spec.LoadBalancerClass != nil }
 
-// addZones adds the vSwitches in which NLBs are; the cloud is locked.
-func addZones(cloud *gatewaytest.Fake) {
-	for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i"} {
-		cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 100,
-			Ipv6CidrBlock: "2001:db8::/64"}
-	}
-}
-
 // seedNLB adds an NLB of a user's, with a listener and a server by hand; the cloud is locked.
 func (m *monkey) seedNLB() {
-	addZones(m.cloud)
-	m.cloud.NLB.LoadBalancers[usersNLB] = &nlbv1.LoadBalancer{LoadBalancerId: usersNLB, Name: "theirs", VpcId: "vpc-test",
-		Tags: []*commonv1.Tag{tag("owner", "them")}}
-	m.cloud.NLB.ServerGroups[usersNLBGroup] = &nlbv1.ServerGroup{ServerGroupId: usersNLBGroup, Name: "theirs", VpcId: "vpc-test",
-		Servers: []*nlbv1.Server{{Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: foreignPort, Weight: new(int32(3)),
-			Description: "by hand", Status: nlbv1.ServerStatus_SERVER_STATUS_AVAILABLE}}}
-	m.cloud.NLB.Listeners["lsn-users"] = &nlbv1.Listener{
-		ListenerId: "lsn-users", LoadBalancerId: usersNLB, Port: foreignPort, Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP,
-		Config: &nlbv1.ListenerConfig{ServerGroupId: new(usersNLBGroup), Description: new("by hand")},
-	}
+	addZones(m.cloud.Cloud)
+	m.cloud.NLBs[usersNLB] = &state.NLB{Name: "theirs", VpcID: "vpc-test", Tags: []state.Tag{tag("owner", "them")}}
+	m.cloud.NLBServerGroups[usersNLBGroup] = &state.NLBServerGroup{Name: "theirs", VpcID: "vpc-test",
+		Servers: []*state.NLBServer{nlbInstanceServer("i-1", foreignPort, 3, "by hand")}}
+	m.cloud.NLBListeners["lsn-users"] = &state.NLBListener{NLBID: usersNLB, Port: foreignPort, Protocol: "TCP",
+		ServerGroupID: usersNLBGroup, Description: "by hand"}
 }
 
 // someNLBAnnotation draws an annotation of an NLB's Service.
@@ -123,8 +109,8 @@ func (m *monkey) nlbElsewhere(svc *corev1.Service) bool {
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
 	shown := svc.Status.LoadBalancer.Ingress[0].Hostname
-	for id, lb := range m.cloud.NLB.LoadBalancers {
-		if lb.GetDnsName() == shown {
+	for id, lb := range m.cloud.NLBs {
+		if lb.DNSName == shown {
 			return m.named(svc) != "" && m.named(svc) != id || m.named(svc) == "" && id == usersNLB
 		}
 	}
@@ -135,12 +121,12 @@ func (m *monkey) nlbElsewhere(svc *corev1.Service) bool {
 func (m *monkey) nlbConsole() string {
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
-	for _, g := range m.cloud.NLB.ServerGroups {
-		g.Servers = slices.DeleteFunc(g.GetServers(), func(s *nlbv1.Server) bool { return s.GetPort() != foreignPort })
+	for _, g := range m.cloud.NLBServerGroups {
+		g.Servers = slices.DeleteFunc(g.Servers, func(s *state.NLBServer) bool { return s.Port != foreignPort })
 	}
-	for id, l := range m.cloud.NLB.Listeners {
-		if l.GetPort() == 443 {
-			delete(m.cloud.NLB.Listeners, id)
+	for id, l := range m.cloud.NLBListeners {
+		if l.Port == 443 {
+			delete(m.cloud.NLBListeners, id)
 		}
 	}
 	return "all load balancers lose their servers, and listener 443"
@@ -151,11 +137,9 @@ func (m *monkey) judgeNLB(svc *corev1.Service, parts []string) {
 	owner := ownership.Owner{Service: svc.Name, Namespace: "default", ClusterID: clusterID}
 	isWanted := svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && isNLB(svc)
 	id := ""
-	for _, lb := range m.cloud.NLB.LoadBalancers {
-		for _, t := range lb.GetTags() {
-			if t.GetKey() == ownership.TagService && t.GetValue() == ownership.DefaultName(string(svc.UID)) {
-				id = lb.GetLoadBalancerId()
-			}
+	for _, lb := range m.cloud.NLBs {
+		if hasTag(lb.Tags, ownership.TagService, ownership.DefaultName(string(svc.UID))) {
+			id = lb.ID
 		}
 	}
 	if isWanted && keepsServers(svc) {
@@ -172,25 +156,24 @@ func (m *monkey) judgeNLB(svc *corev1.Service, parts []string) {
 	}
 	present := []string{}
 	held := map[string]bool{}
-	for _, l := range m.cloud.NLB.Listeners {
-		if !owner.Owns(l.GetConfig().GetDescription()) {
-			held[l.GetConfig().GetServerGroupId()] = true
+	for _, l := range m.cloud.NLBListeners {
+		if !owner.Owns(l.Description) {
+			held[l.ServerGroupID] = true
 			continue
 		}
-		protocol := strings.ToLower(strings.TrimPrefix(l.GetProtocol().String(), "LISTENER_PROTOCOL_"))
-		present = append(present, fmt.Sprintf("listener %s %d/%s to %s", l.GetLoadBalancerId(), l.GetPort(), protocol,
-			m.nlbGroupName(l.GetConfig().GetServerGroupId())))
+		present = append(present, fmt.Sprintf("listener %s %d/%s to %s", l.NLBID, l.Port, strings.ToLower(l.Protocol),
+			m.nlbGroupName(l.ServerGroupID)))
 	}
-	for _, g := range m.cloud.NLB.ServerGroups {
+	for _, g := range m.cloud.NLBServerGroups {
 		var servers []string
-		for _, s := range g.GetServers() {
-			if owner.Owns(s.GetDescription()) {
-				servers = append(servers, fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
+		for _, s := range g.Servers {
+			if owner.Owns(s.Description) {
+				servers = append(servers, fmt.Sprintf("%s:%d=%d", s.ServerID, s.Port, s.Weight))
 			}
 		}
-		name := m.nlbGroupName(g.GetServerGroupId())
+		name := m.nlbGroupName(g.ID)
 		part := m.groupPart(name, servers, parts)
-		if owner.Owns(g.GetName()) || slices.Contains(parts, part) || len(servers) > 0 {
+		if owner.Owns(g.Name) || slices.Contains(parts, part) || len(servers) > 0 {
 			present = append(present, part)
 		}
 	}
@@ -205,9 +188,9 @@ func (m *monkey) judgeNLB(svc *corev1.Service, parts []string) {
 	if !isWanted {
 		return
 	}
-	lb := m.cloud.NLB.LoadBalancers[id]
+	lb := m.cloud.NLBs[id]
 	marks := fmt.Sprint(svc.Finalizers, svc.Labels[LabelLoadBalancerID], len(svc.Labels[LabelHash]) > 0, ips(svc))
-	if want := fmt.Sprint([]string{nlb.Finalizer}, id, true, []string{lb.GetDnsName()}); marks != want {
+	if want := fmt.Sprint([]string{nlb.Finalizer}, id, true, []string{lb.DNSName}); marks != want {
 		m.t.Errorf("%s has marks %s, want %s", svc.Name, marks, want)
 	}
 }
@@ -217,7 +200,7 @@ func (m *monkey) nlbGroupName(id string) string {
 	if id == usersNLBGroup {
 		return id
 	}
-	return m.cloud.NLB.ServerGroups[id].GetName()
+	return m.cloud.NLBServerGroups[id].Name
 }
 
 // wantedNLB are the listeners and server groups that a Service asks for.
@@ -244,9 +227,9 @@ func (m *monkey) wantedNLB(svc *corev1.Service) []string {
 
 // judgeUsersNLB looks for what others have made, and for what belongs to no Service; the cloud is locked.
 func (m *monkey) judgeUsersNLB(services []*corev1.Service) {
-	if _, there := m.cloud.NLB.Listeners["lsn-users"]; !there || m.cloud.NLB.LoadBalancers[usersNLB] == nil ||
-		!slices.ContainsFunc(m.cloud.NLB.ServerGroups[usersNLBGroup].GetServers(), func(s *nlbv1.Server) bool {
-			return s.GetPort() == foreignPort
+	if _, there := m.cloud.NLBListeners["lsn-users"]; !there || m.cloud.NLBs[usersNLB] == nil ||
+		!slices.ContainsFunc(m.cloud.NLBServerGroups[usersNLBGroup].Servers, func(s *state.NLBServer) bool {
+			return s.Port == foreignPort
 		}) {
 		m.t.Errorf("the load balancer of a user has lost something")
 	}
@@ -255,16 +238,14 @@ func (m *monkey) judgeUsersNLB(services []*corev1.Service) {
 		known[ownership.DefaultName(string(svc.UID))] = true
 		known[svc.Name] = true
 	}
-	for id, lb := range m.cloud.NLB.LoadBalancers {
-		if !known[id] && !slices.ContainsFunc(lb.GetTags(), func(t *commonv1.Tag) bool {
-			return t.GetKey() == ownership.TagService && known[t.GetValue()]
-		}) {
+	for id, lb := range m.cloud.NLBs {
+		if !known[id] && !known[cmp.Or(tagged(lb.Tags, ownership.TagService), "nobody's")] {
 			m.t.Errorf("%s is left over", id)
 		}
 	}
-	for _, g := range m.cloud.NLB.ServerGroups {
-		if owner, made := ownership.MadeFor(g.GetName()); made && !known[owner.Service] {
-			m.t.Errorf("server group %s is left over", g.GetName())
+	for _, g := range m.cloud.NLBServerGroups {
+		if owner, made := ownership.MadeFor(g.Name); made && !known[owner.Service] {
+			m.t.Errorf("server group %s is left over", g.Name)
 		}
 	}
 }

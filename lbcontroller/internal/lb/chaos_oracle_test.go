@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
@@ -106,14 +106,14 @@ func (m *monkey) judge() {
 	}
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
-	ours := map[string]*slbv1.LoadBalancer{}
+	ours := map[string]*state.LoadBalancer{}
 	for id, lb := range m.cloud.LoadBalancers {
 		if id == foreignLB || users(id) {
 			continue
 		}
 		name := tagOf(lb, ownership.TagService)
 		if ours[name] != nil {
-			m.t.Errorf("%s and %s are both for %s", id, ours[name].GetLoadBalancerId(), name)
+			m.t.Errorf("%s and %s are both for %s", id, ours[name].ID, name)
 		}
 		ours[name] = lb
 	}
@@ -128,7 +128,7 @@ func (m *monkey) judge() {
 		delete(ours, name)
 	}
 	for _, lb := range ours {
-		m.t.Errorf("%s is left over: %v", lb.GetLoadBalancerId(), lb)
+		m.t.Errorf("%s is left over: %v", lb.ID, lb)
 	}
 	m.judgeForeign()
 	m.judgeUsers(services)
@@ -151,8 +151,11 @@ func keepsServers(svc *corev1.Service) bool {
 	})
 }
 
-func (m *monkey) judgeService(svc *corev1.Service, lb *slbv1.LoadBalancer, parts []string) {
-	id := lb.GetLoadBalancerId()
+func (m *monkey) judgeService(svc *corev1.Service, lb *state.LoadBalancer, parts []string) {
+	id := ""
+	if lb != nil {
+		id = lb.ID
+	}
 	if svc.DeletionTimestamp != nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		if id != "" || len(svc.Finalizers) > 0 || len(svc.Status.LoadBalancer.Ingress) > 0 || len(svc.Labels) > 0 {
 			m.t.Errorf("%s wants no load balancer but has %q, finalizers %v, status %v, labels %v",
@@ -186,11 +189,11 @@ func (m *monkey) judgeService(svc *corev1.Service, lb *slbv1.LoadBalancer, parts
 	if want := fmt.Sprint([]string{Finalizer}, id, true, m.wantedAddresses(svc, lb)); marks != want {
 		m.t.Errorf("%s has marks %s, want %s", svc.Name, marks, want)
 	}
-	if name := m.value(svc, annotation.Name); name != "" && name != lb.GetName() {
-		m.t.Errorf("%s is called %s, want %s", id, lb.GetName(), name)
+	if name := m.value(svc, annotation.Name); name != "" && name != lb.Name {
+		m.t.Errorf("%s is called %s, want %s", id, lb.Name, name)
 	}
-	if protect := m.value(svc, annotation.DeleteProtection); protect != "" && protect == "on" != lb.GetDeleteProtection() {
-		m.t.Errorf("%s is protected: %t, want %s", id, lb.GetDeleteProtection(), protect)
+	if protect := m.value(svc, annotation.DeleteProtection); protect != "" && protect != lb.DeleteProtection {
+		m.t.Errorf("%s is protected: %s, want %s", id, lb.DeleteProtection, protect)
 	}
 	for _, key := range []string{"a", "b"} {
 		want := ""
@@ -215,15 +218,15 @@ func ips(svc *corev1.Service) []string {
 }
 
 // wantedAddresses are what a Service publishes of its CLB; the cloud is locked.
-func (m *monkey) wantedAddresses(svc *corev1.Service, lb *slbv1.LoadBalancer) []string {
-	eips := m.eipsOf(lb.GetLoadBalancerId())
+func (m *monkey) wantedAddresses(svc *corev1.Service, lb *state.LoadBalancer) []string {
+	eips := m.eipsOf(lb.ID)
 	switch {
 	case m.value(svc, annotation.Hostname) != "":
 		return []string{m.value(svc, annotation.Hostname)}
 	case m.value(svc, annotation.ExternalIPType) != "" && len(eips) > 0:
 		return eips
 	}
-	return []string{lb.GetAddress()}
+	return []string{lb.Address}
 }
 
 // defaults reports whether the nodes of a Service are to be in the default server group.
@@ -243,14 +246,7 @@ func hasTwins(svc *corev1.Service) bool {
 	return false
 }
 
-func tagOf(lb *slbv1.LoadBalancer, key string) string {
-	for _, t := range lb.GetTags() {
-		if t.GetKey() == key {
-			return t.GetValue()
-		}
-	}
-	return ""
-}
+func tagOf(lb *state.LoadBalancer, key string) string { return tagged(lb.Tags, key) }
 
 // protocol is that of a port's listener.
 func (m *monkey) protocol(svc *corev1.Service, port corev1.ServicePort) string {
@@ -439,17 +435,10 @@ func (m *monkey) groupPart(name string, servers, wanted []string) string {
 // for the sake of a foreign server, without servers of ours.
 func (m *monkey) presentParts(id string, wanted []string) []string {
 	var parts []string
-	for key, l := range m.cloud.Listeners {
-		if key.LoadBalancerID != id || key.Port == foreignPort {
-			continue
+	for lb, l := range clbListeners(m.cloud.Cloud) {
+		if lb.ID == id && l.Port != foreignPort {
+			parts = append(parts, m.listenerPart(l))
 		}
-		target := m.cloud.ServerGroups[l.GetConfig().GetServerGroupId()]
-		to := fmt.Sprint("redirect to ", l.GetConfig().GetForwardPort())
-		if target != nil {
-			to = target.Name
-		}
-		protocol := strings.ToLower(strings.TrimPrefix(key.Protocol.String(), "PROTOCOL_"))
-		parts = append(parts, fmt.Sprintf("listener %d/%s %s %s to %s", key.Port, protocol, l.GetStatus(), l.GetConfig().GetScheduler(), to))
 	}
 	for _, g := range m.cloud.ServerGroups {
 		if g.LoadBalancerID != id {
@@ -458,7 +447,7 @@ func (m *monkey) presentParts(id string, wanted []string) []string {
 		var servers []string
 		for _, s := range g.Servers {
 			if !foreignServer(s) {
-				servers = append(servers, fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
+				servers = append(servers, serverText(s))
 			}
 		}
 		part := m.groupPart(g.Name, servers, wanted)
@@ -484,7 +473,7 @@ func (m *monkey) judgeForeign() {
 		if tagOf(lb, "by") != "hand" {
 			m.t.Errorf("%s has lost a tag of others", f.instance)
 		}
-		if l, ok := m.cloud.Listeners[f.listener]; !ok || l.GetConfig().GetDescription() != "by hand" {
+		if l := listenerAt(m.cloud.Cloud, f.instance, foreignPort, "udp"); l == nil || description(l) != "by hand" {
 			m.t.Errorf("%s has lost a listener of others: %v", f.instance, l)
 		}
 		for _, group := range f.groups {
@@ -497,6 +486,6 @@ func (m *monkey) judgeForeign() {
 
 // foreignParts describe the CLB of others.
 func (m *monkey) foreignParts() []string {
-	return append(m.presentParts(foreignLB, nil), fmt.Sprint(m.cloud.LoadBalancers[foreignLB].GetTags(),
-		m.cloud.LoadBalancers[foreignLB].GetName()))
+	return append(m.presentParts(foreignLB, nil), fmt.Sprint(m.cloud.LoadBalancers[foreignLB].Tags,
+		m.cloud.LoadBalancers[foreignLB].Name))
 }

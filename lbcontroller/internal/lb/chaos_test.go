@@ -24,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	kubetesting "k8s.io/client-go/testing"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -344,16 +343,14 @@ func (m *monkey) vanish(svc *corev1.Service) string {
 func (m *monkey) holds(uid string) bool {
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
-	ours := func(t *commonv1.Tag) bool {
-		return t.GetKey() == ownership.TagService && t.GetValue() == ownership.DefaultName(uid)
-	}
+	name := ownership.DefaultName(uid)
 	for _, lb := range m.cloud.LoadBalancers {
-		if slices.ContainsFunc(lb.GetTags(), ours) {
+		if hasTag(lb.Tags, ownership.TagService, name) {
 			return true
 		}
 	}
-	for _, lb := range m.cloud.NLB.LoadBalancers {
-		if slices.ContainsFunc(lb.GetTags(), ours) {
+	for _, lb := range m.cloud.NLBs {
+		if hasTag(lb.Tags, ownership.TagService, name) {
 			return true
 		}
 	}

@@ -8,9 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
@@ -24,16 +22,14 @@ func usersMapping() map[string]string {
 // seedUsers adds CLBs of users, with a listener and servers by hand, and a listener of another cluster's.
 func (m *monkey) seedUsers() {
 	for id, mapping := range usersMapping() {
-		m.cloud.LoadBalancers[id] = &slbv1.LoadBalancer{
-			LoadBalancerId: id, Name: "theirs", Address: "198.51.100." + id[len(id)-1:],
-			Tags: []*commonv1.Tag{tag("owner", "them")}, DeleteProtection: true,
-			AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, Status: "active",
+		m.cloud.LoadBalancers[id] = &state.LoadBalancer{
+			ID: id, Name: "theirs", Address: "198.51.100." + id[len(id)-1:], Tags: []state.Tag{tag("owner", "them")},
+			DeleteProtection: "on", AddressType: "internet",
 		}
 		for pair := range strings.SplitSeq(mapping, ", ") {
 			group, _, _ := strings.Cut(pair, ":")
-			m.cloud.ServerGroups[group] = &gatewaytest.ServerGroup{ID: group, LoadBalancerID: id, Name: group, Servers: []*slbv1.Server{
-				{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: foreignPort, Weight: new(int32(3)), Description: "by hand"},
-			}}
+			m.cloud.ServerGroups[group] = &state.ServerGroup{ID: group, LoadBalancerID: id, Name: group,
+				Servers: []*state.Server{instanceServer("i-1", foreignPort, 3, "by hand")}}
 		}
 		m.listen(id, foreignPort, "rsp-users-"+id[len(id)-1:], "by hand")
 	}
@@ -81,6 +77,9 @@ func (m *monkey) mendUsers() {
 				m.edit(svc, annotationPatch(suffix, nil)) // The users' are public and have IPv4, and their default server groups are shared.
 			}
 		}
+		if m.value(svc, annotation.IPVersion) == "ipv6" && m.value(svc, annotation.AddressType) == "intranet" {
+			m.edit(svc, annotationPatch(annotation.AddressType, nil)) // The cloud has no such CLBs.
+		}
 		mapping := m.value(svc, annotation.VGroupPort)
 		if mapping != "" && (mapping != usersMapping()[id] || taken[mapping] || hasTwins(svc)) {
 			m.edit(svc, annotationPatch(annotation.VGroupPort, nil))
@@ -108,11 +107,11 @@ func (m *monkey) mendUsers() {
 	}
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
-	for key, l := range m.cloud.Listeners {
-		owner, made := ownership.MadeFor(l.GetConfig().GetDescription())
-		if users(key.LoadBalancerID) && made && owner.ClusterID == clusterID && !managed[owner.Service+key.LoadBalancerID] {
-			delete(m.cloud.Listeners, key)
-		}
+	for id := range usersMapping() {
+		dropListeners(m.cloud.Cloud, id, func(l *state.Listener) bool {
+			owner, made := ownership.MadeFor(description(l))
+			return made && owner.ClusterID == clusterID && !managed[owner.Service+id]
+		})
 	}
 }
 
@@ -122,7 +121,7 @@ func (m *monkey) elsewhere(svc *corev1.Service) bool {
 	defer m.cloud.Unlock()
 	for _, ip := range ips(svc) {
 		for id, lb := range m.cloud.LoadBalancers {
-			published := lb.GetAddress() == ip || slices.Contains(m.eipsOf(id), ip) ||
+			published := lb.Address == ip || slices.Contains(m.eipsOf(id), ip) ||
 				svc.Status.LoadBalancer.Ingress[0].Hostname != "" && svc.Labels[LabelLoadBalancerID] == id
 			if published && (users(id) || m.named(svc) != "") && id != m.named(svc) {
 				return true
@@ -157,21 +156,14 @@ func (m *monkey) partsOf(service, id string, wanted []string) []string {
 	owner := ownership.Owner{Service: service, Namespace: "default", ClusterID: clusterID}
 	var parts []string
 	used := map[string]bool{}
-	for key, l := range m.cloud.Listeners {
-		if key.LoadBalancerID != id {
+	for lb, l := range clbListeners(m.cloud.Cloud) {
+		if lb.ID != id {
 			continue
 		}
-		used[l.GetConfig().GetServerGroupId()] = true
-		if !owner.Owns(l.GetConfig().GetDescription()) {
-			continue
+		used[l.Group()] = true
+		if owner.Owns(description(l)) {
+			parts = append(parts, m.listenerPart(l))
 		}
-		to := fmt.Sprint("redirect to ", l.GetConfig().GetForwardPort())
-		if g := m.cloud.ServerGroups[l.GetConfig().GetServerGroupId()]; g != nil {
-			to = g.Name
-		}
-		parts = append(parts, fmt.Sprintf("listener %d/%s %s %s to %s", key.Port,
-			strings.ToLower(strings.TrimPrefix(key.Protocol.String(), "PROTOCOL_")),
-			l.GetStatus(), l.GetConfig().GetScheduler(), to))
 	}
 	for _, g := range m.cloud.ServerGroups {
 		if g.LoadBalancerID != id {
@@ -179,8 +171,8 @@ func (m *monkey) partsOf(service, id string, wanted []string) []string {
 		}
 		var servers []string
 		for _, s := range g.Servers {
-			if owner.Owns(s.GetDescription()) {
-				servers = append(servers, fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
+			if owner.Owns(s.Description) {
+				servers = append(servers, serverText(s))
 			}
 		}
 		part := m.groupPart(g.Name, servers, wanted)
@@ -206,7 +198,7 @@ func (m *monkey) judgeUsers(services []*corev1.Service) {
 			continue
 		}
 		if tagOf(lb, "owner") != "them" || tagOf(lb, ownership.TagService) != "" || tagOf(lb, ownership.TagCluster) != "" {
-			m.t.Errorf("%s has tags %v", id, lb.GetTags())
+			m.t.Errorf("%s has tags %v", id, lb.Tags)
 		}
 		for pair := range strings.SplitSeq(mapping, ", ") {
 			group, _, _ := strings.Cut(pair, ":")
@@ -230,9 +222,17 @@ func (m *monkey) judgeUsers(services []*corev1.Service) {
 	m.judgeListener("lb-users-1", 8080, "k8s/8080/svc-0/default/c-other")
 }
 
-func (m *monkey) judgeListener(id string, port int32, description string) {
-	l, ok := m.cloud.Listeners[gatewaytest.ListenerKey{LoadBalancerID: id, Port: port, Protocol: tcp}]
-	if !ok || l.GetConfig().GetDescription() != description {
+func (m *monkey) judgeListener(id string, port int, text string) {
+	if l := listenerAt(m.cloud.Cloud, id, port, "tcp"); l == nil || description(l) != text {
 		m.t.Errorf("%s has lost listener %d of others: %v", id, port, l)
 	}
+}
+
+// listenerPart describes a listener of a CLB; the cloud is locked.
+func (m *monkey) listenerPart(l *state.Listener) string {
+	to := fmt.Sprint("redirect to ", l.Attributes["ForwardPort"])
+	if g := m.cloud.ServerGroups[l.Group()]; g != nil {
+		to = g.Name
+	}
+	return fmt.Sprintf("listener %d/%s %s %s to %s", l.Port, l.Protocol, l.Status, l.Attributes["Scheduler"], to)
 }

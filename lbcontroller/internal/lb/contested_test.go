@@ -48,7 +48,7 @@ func TestPlanThatIsTheReverseOfTheLast(t *testing.T) {
 					c.Controller.Kinds = []controller.Registration{lb.New(cfg)}
 				}
 				w.cloud.Lock()
-				addZones(w.cloud)
+				addZones(w.cloud.Cloud)
 				w.cloud.Unlock()
 				w.restart()
 				w.create(web(func(svc *corev1.Service) {

@@ -4,14 +4,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
-
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/nlb"
 )
@@ -20,59 +17,48 @@ import (
 func (w *world) zones() {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	addZones(w.cloud)
+	addZones(w.cloud.Cloud)
 }
 
 // usersNLB adds an NLB of a user's, with a listener and a server group by hand.
 func (w *world) usersNLB(id string) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	n, group := w.cloud.NLB, "sgp-of-"+id
-	n.LoadBalancers[id] = &nlbv1.LoadBalancer{LoadBalancerId: id, Name: "mine-" + id, VpcId: "vpc-test"}
-	n.ServerGroups[group] = &nlbv1.ServerGroup{ServerGroupId: group, Name: "mine", VpcId: "vpc-test", Servers: []*nlbv1.Server{{
-		Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-users", Port: 9000, Weight: new(int32(7)), Description: "by hand",
-		Status: nlbv1.ServerStatus_SERVER_STATUS_AVAILABLE,
-	}}}
-	n.Listeners["lsn-of-"+id] = &nlbv1.Listener{
-		ListenerId: "lsn-of-" + id, LoadBalancerId: id, Port: 9000, Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP,
-		Config: &nlbv1.ListenerConfig{Description: new("by hand"), ServerGroupId: new(group)},
-	}
+	group := "sgp-of-" + id
+	w.cloud.NLBs[id] = &state.NLB{Name: "mine-" + id, VpcID: "vpc-test"}
+	w.cloud.NLBServerGroups[group] = &state.NLBServerGroup{Name: "mine", VpcID: "vpc-test",
+		Servers: []*state.NLBServer{nlbInstanceServer("i-users", 9000, 7, "by hand")}}
+	w.cloud.NLBListeners["lsn-of-"+id] = &state.NLBListener{NLBID: id, Port: 9000, Protocol: "TCP", Description: "by hand",
+		ServerGroupID: group}
 }
 
 // nlbState is what state says of NLBs, and of what stands beside them.
 func (w *world) nlbState() (lines []string) {
-	n := w.cloud.NLB
-	var groups []string
-	for _, lb := range n.LoadBalancers {
-		for _, id := range lb.GetSecurityGroupIds() {
-			groups = append(groups, w.cloud.SecurityGroups[id].GetName())
+	c := w.cloud.Cloud
+	for _, lb := range c.NLBs {
+		var groups []string
+		for _, id := range lb.SecurityGroupIDs {
+			groups = append(groups, c.SecurityGroups[id].Name)
 		}
 		slices.Sort(groups)
-		lines = append(lines, fmt.Sprintf("NLB %s %s protected=%t tags=%d security groups=%v", lb.GetName(), lb.GetAddressType(),
-			lb.GetDeletionProtection().GetEnabled(), len(lb.GetTags()), groups))
+		lines = append(lines, fmt.Sprintf("NLB %s %s protected=%t tags=%d security groups=%v", lb.Name, lb.AddressType, lb.Deletion.On,
+			len(lb.Tags), groups))
 	}
-	for _, g := range n.ServerGroups {
-		var servers []string
-		for _, s := range g.GetServers() {
-			servers = append(servers, fmt.Sprintf("%s%s:%d=%d", s.GetServerId(), s.GetServerIp(), s.GetPort(), s.GetWeight()))
-		}
-		slices.Sort(servers)
-		lines = append(lines, fmt.Sprintf("server group %s %s drain=%t tags=%d %s", g.GetName(), g.GetScheduler(),
-			g.GetConnectionDrainEnabled(), len(g.GetTags()), strings.Join(servers, " ")))
+	for _, g := range c.NLBServerGroups {
+		lines = append(lines, fmt.Sprintf("server group %s %s drain=%t tags=%d %s", g.Name, g.Scheduler, g.Drain, len(g.Tags),
+			placesText(nlbPlacesOf(g.Servers))))
 	}
-	for id, l := range n.Listeners {
-		lines = append(lines, fmt.Sprintf("listener %s %d-%d/%s %s -> %s %v %v %ds", n.LoadBalancers[l.GetLoadBalancerId()].GetName(),
-			max(l.GetPort(), l.GetStartPort()), l.GetEndPort(), l.GetProtocol(), l.GetStatus(),
-			n.ServerGroups[l.GetConfig().GetServerGroupId()].GetName(), l.GetConfig().GetCertificateIds(), n.AdditionalCertificates[id],
-			l.GetConfig().GetIdleTimeout()))
+	for _, l := range c.NLBListeners {
+		lines = append(lines, fmt.Sprintf("listener %s %s/%s %s -> %s %v %v %ds", c.NLBs[l.NLBID].Name, portsOf(l), l.Protocol, l.Status,
+			c.NLBServerGroups[l.ServerGroupID].Name, l.CertificateIDs, l.Additional, l.IdleTimeout))
 	}
-	for _, g := range w.cloud.SecurityGroups {
+	for _, g := range c.SecurityGroups {
 		var rules []string
-		for _, r := range g.GetRules() {
-			rules = append(rules, fmt.Sprintf("%d %s %s", r.GetPriority(), r.GetPolicy(), r.GetCidr()))
+		for _, r := range g.Rules {
+			rules = append(rules, fmt.Sprintf("%s %s %s%s", r.Priority, r.Policy, r.SourceCidr, r.Ipv6SourceCidr))
 		}
 		slices.Sort(rules)
-		lines = append(lines, fmt.Sprintf("security group %s %v", g.GetName(), rules))
+		lines = append(lines, fmt.Sprintf("security group %s %v", g.Name, rules))
 	}
 	return lines
 }
@@ -90,7 +76,7 @@ func addSecurityGroups(w *world) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	for _, id := range []string{"sg-user-1", "sg-user-2"} {
-		w.cloud.SecurityGroups[id] = &ecsv1.SecurityGroup{SecurityGroupId: id, Name: id, VpcId: "vpc-test"}
+		w.cloud.SecurityGroups[id] = &state.SecurityGroup{Name: id, VpcID: "vpc-test", Type: "normal"}
 	}
 }
 

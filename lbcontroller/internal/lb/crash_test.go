@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -29,46 +29,36 @@ import (
 func (w *world) state() []string {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
+	c := w.cloud.Cloud
 	var lines []string
-	for _, lb := range w.cloud.LoadBalancers {
-		lines = append(lines, fmt.Sprintf("load balancer %s protected=%t tags=%d", lb.GetName(), lb.GetDeleteProtection(), len(lb.GetTags())))
+	for _, lb := range c.LoadBalancers {
+		lines = append(lines, fmt.Sprintf("load balancer %s protected=%s tags=%d", lb.Name, lb.DeleteProtection, len(lb.Tags)))
+		for _, s := range lb.DefaultServers {
+			lines = append(lines, fmt.Sprintf("default group of %s %s=%d %s", lb.Name, s.ServerID, s.Weight, s.Description))
+		}
 	}
 	names := map[string]string{}
-	for id, g := range w.cloud.ServerGroups {
+	for id, g := range c.ServerGroups {
 		names[id] = g.Name
-		var servers []string
-		for _, s := range g.Servers {
-			servers = append(servers, fmt.Sprintf("%s%s:%d=%d", s.GetServerId(), s.GetServerIp(), s.GetPort(), s.GetWeight()))
-		}
-		slices.Sort(servers)
-		lines = append(lines, fmt.Sprintf("group %s of %s %s", g.Name, w.cloud.LoadBalancers[g.LoadBalancerID].GetName(),
-			strings.Join(servers, " ")))
+		lines = append(lines, fmt.Sprintf("group %s of %s %s", g.Name, nameOfCLB(c, g.LoadBalancerID), placesText(placesOf(g.Servers))))
 	}
-	for id, g := range w.cloud.DefaultGroups {
-		for _, s := range g.Servers {
-			lines = append(lines, fmt.Sprintf("default group of %s %s=%d %s", w.cloud.LoadBalancers[id].GetName(),
-				s.GetServerId(), s.GetWeight(), s.GetDescription()))
-		}
-	}
-	for k, l := range w.cloud.Listeners {
-		lines = append(lines, fmt.Sprintf("listener %s %d %s %s -> %s %s %ds",
-			w.cloud.LoadBalancers[k.LoadBalancerID].GetName(), k.Port, k.Protocol, l.GetStatus(),
-			names[l.GetConfig().GetServerGroupId()], l.GetConfig().GetScheduler(), l.GetConfig().GetEstablishedTimeout()))
-		if l.GetConfig().GetAclEnabled() {
-			for _, id := range l.GetConfig().GetAclIds() {
-				lines = append(lines, fmt.Sprintf("  for %s %s", l.GetConfig().GetAclType(), w.cloud.AccessControlLists[id].GetName()))
+	for lb, l := range clbListeners(c) {
+		lines = append(lines, fmt.Sprintf("listener %s %d %s %s -> %s %s %ss", lb.Name, l.Port, l.Protocol, l.Status, names[l.Group()],
+			l.Attributes["Scheduler"], l.Attributes["EstablishedTimeout"]))
+		if l.Attributes["AclStatus"] == "on" {
+			for _, id := range l.AclIDs {
+				lines = append(lines, fmt.Sprintf("  for %s %s", l.Attributes["AclType"], c.Acls[id].Name))
 			}
 		}
+		for _, d := range l.Domains {
+			lines = append(lines, fmt.Sprintf("certificate of %d %s for %s: %s", l.Port, l.Protocol, d.Domain, d.CertificateID))
+		}
 	}
-	for _, l := range w.cloud.AccessControlLists {
-		lines = append(lines, fmt.Sprintf("list %s %s", l.GetName(), entriesOf(l)))
+	for _, l := range c.Acls {
+		lines = append(lines, fmt.Sprintf("list %s %s", l.Name, entriesOf(l)))
 	}
-	for _, e := range w.cloud.DomainExtensions {
-		lines = append(lines, fmt.Sprintf("certificate of %d %s for %s: %s", e.Listener.Port, e.Listener.Protocol,
-			e.Extension.GetDomain(), e.Extension.GetServerCertificateId()))
-	}
-	for _, e := range w.cloud.Eips {
-		lines = append(lines, fmt.Sprintf("EIP %s %s on %s", e.GetName(), e.GetStatus(), w.cloud.LoadBalancers[e.GetInstanceId()].GetName()))
+	for _, e := range c.Eips {
+		lines = append(lines, fmt.Sprintf("EIP %s %s on %s", e.Name, e.Status, nameOfCLB(c, e.InstanceID)))
 	}
 	lines = append(lines, w.nlbState()...)
 	slices.Sort(lines)
@@ -169,7 +159,7 @@ const usersEIP = "eip-user"
 func addEIP(w *world) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	w.cloud.Eips[usersEIP] = &vpcv1.Eip{AllocationId: usersEIP, Name: "by hand", IpAddress: "203.0.113.9", Status: "Available"}
+	w.cloud.Eips[usersEIP] = &state.Eip{Name: "by hand", Address: "203.0.113.9", Status: "Available"}
 }
 
 func intranet(svc *corev1.Service) { annotated(annotation.AddressType, "intranet")(svc) }
@@ -324,7 +314,7 @@ func scenarios() map[string]scenario {
 		"takeover": {change: func(w *world) { newLegacy().seed(w) }},
 		"takeover of an old version": {change: func(w *world) {
 			l := newLegacy()
-			l.service.Labels, l.service.Finalizers, l.lb.Tags = nil, nil, l.lb.GetTags()[:1]
+			l.service.Labels, l.service.Finalizers, l.lb.Tags = nil, nil, l.lb.Tags[:1]
 			l.seed(w)
 		}},
 		"takeover with changes due": {change: func(w *world) {

@@ -6,9 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
-
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
@@ -19,29 +16,23 @@ func (w *world) byDefault(id string) string {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	var servers []string
-	if group := w.cloud.DefaultGroups[id]; group != nil {
-		for _, s := range group.Servers {
-			mark := ""
-			if s.GetDescription() == "k8s/default/web/default/c-test" {
-				mark = "*"
-			}
-			servers = append(servers, fmt.Sprintf("%s=%d%s", s.GetServerId(), s.GetWeight(), mark))
+	for _, s := range w.cloud.LoadBalancers[id].DefaultServers {
+		mark := ""
+		if s.Description == "k8s/default/web/default/c-test" {
+			mark = "*"
 		}
+		servers = append(servers, fmt.Sprintf("%s=%d%s", s.ServerID, s.Weight, mark))
 	}
 	slices.Sort(servers)
 	return strings.Join(servers, " ")
 }
 
 // byHand puts an instance of a user's into the default server group of a CLB.
-func (w *world) byHand(id, server string, weight int32) {
+func (w *world) byHand(id, server string, weight int) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	group := w.cloud.DefaultGroups[id]
-	if group == nil {
-		group = &gatewaytest.ServerGroup{LoadBalancerID: id}
-		w.cloud.DefaultGroups[id] = group
-	}
-	group.Servers = append(group.Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: server, Weight: new(weight)})
+	lb := w.cloud.LoadBalancers[id]
+	lb.DefaultServers = append(lb.DefaultServers, instanceServer(server, 0, weight, ""))
 }
 
 // TestDefaultGroupOfTwo: two Services fill one default server group, and a node that both want is there once. When one

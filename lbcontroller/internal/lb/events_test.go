@@ -143,6 +143,9 @@ func warnings() map[string]struct {
 		"CertificateEnds": {next: "upload it, or name another one", lead: func(w *world) {
 			configured(w, func(cfg *settings) { cfg.Kind.CertificateCheck, cfg.Kind.DriftCheck = time.Hour, time.Hour })
 			w.create(web(secure))
+			w.cloud.Lock()
+			delete(w.cloud.Certificates, "cert-1")
+			w.cloud.Unlock()
 			w.after(2 * time.Hour)
 		}},
 		"DriftReported": {next: "remove its label " + LabelHash, lead: func(w *world) {

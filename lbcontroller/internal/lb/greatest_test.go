@@ -10,8 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
 )
 
@@ -52,7 +51,7 @@ func TestGreatestCluster(t *testing.T) {
 			joined, serves := fmt.Sprintf("i-%d", nodes+1+n), 0
 			w.cloud.Lock()
 			for _, g := range w.cloud.ServerGroups {
-				if slices.ContainsFunc(g.Servers, func(s *slbv1.Server) bool { return s.GetServerId() == joined }) {
+				if slices.ContainsFunc(g.Servers, func(s *state.Server) bool { return s.ServerID == joined }) {
 					serves++
 				}
 			}

@@ -90,7 +90,7 @@ func (j *journal) named(text string) string {
 	j.w.cloud.Lock()
 	current := map[string]string{}
 	for id, lb := range j.w.cloud.LoadBalancers {
-		current[id], current[lb.GetAddress()] = lb.GetName(), "address of "+lb.GetName()
+		current[id], current[lb.Address] = lb.Name, "address of "+lb.Name
 	}
 	for id, g := range j.w.cloud.ServerGroups {
 		current[id] = g.Name

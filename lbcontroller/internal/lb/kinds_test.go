@@ -8,8 +8,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
-
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
@@ -38,7 +36,7 @@ func (another) Shapes(b *desired.Builder) []desired.Shape {
 
 // TestTwoKinds: two kinds share the metrics of a process, and each knows its own annotations.
 func TestTwoKinds(t *testing.T) {
-	client, registry := gatewaytest.New(t).Client(), prometheus.NewRegistry()
+	client, registry := newCloud(t).Client(), prometheus.NewRegistry()
 	shared := lb.NewShared(client, "vpc-test", registry)
 	seen := map[string]bool{}
 	for _, product := range []lb.Product{clb.Product{Gateway: client}, another{clb.Product{Gateway: client}}} {

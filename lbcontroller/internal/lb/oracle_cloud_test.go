@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	corev1 "k8s.io/api/core/v1"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
@@ -24,71 +25,59 @@ import (
 
 // look finds all listeners of both kinds; the cloud is locked.
 func (o *oracle) look() map[doorKey]door {
-	doors := make(map[doorKey]door, len(o.w.cloud.Listeners)+len(o.w.cloud.NLB.Listeners))
-	for key, l := range o.w.cloud.Listeners {
+	cloud := o.w.cloud.Cloud
+	doors := make(map[doorKey]door, len(cloud.LoadBalancers)+len(cloud.NLBListeners))
+	for lb, l := range clbListeners(cloud) {
 		d := door{
-			service: o.serviceOf(l.GetConfig().GetDescription(), key.LoadBalancerID), redirects: l.GetConfig().GetForwardPort() > 0,
-			open: o.openOfCLB(o.w.cloud.LoadBalancers[key.LoadBalancerID], l),
+			service:   o.serviceOf(description(l), lb.ID),
+			redirects: l.Attributes["ListenerForward"] == "on",
+			open:      o.openOfCLB(lb, l),
 		}
-		group := o.w.cloud.ServerGroups[l.GetConfig().GetServerGroupId()]
-		if l.GetConfig().GetServerGroupId() == "" {
-			group = o.w.cloud.DefaultGroups[key.LoadBalancerID]
-		}
-		if group != nil && l.GetStatus() != "stopped" {
-			for _, s := range group.Servers {
-				if s.GetWeight() > 0 {
-					d.servers = append(d.servers, serverPlace(d.service, s, s.GetType() == slbv1.ServerType_SERVER_TYPE_ECS))
-				}
+		servers := lb.DefaultServers
+		if id := l.Group(); id != "" {
+			servers = nil
+			if group := cloud.ServerGroups[id]; group != nil {
+				servers = group.Servers
 			}
 		}
-		doors[doorKey{key.LoadBalancerID, fmt.Sprintf("%d/%s", key.Port, lowerEnd(key.Protocol.String()))}] = d
+		for _, s := range servers {
+			if s.Weight > 0 && l.Status != "stopped" {
+				d.servers = append(d.servers, serverPlace(d.service, s.ServerID, s.ServerIP, s.Type == "ecs"))
+			}
+		}
+		doors[doorKey{lb.ID, fmt.Sprintf("%d/%s", l.Port, l.Protocol)}] = d
 	}
-	for _, l := range o.w.cloud.NLB.Listeners {
-		d := door{
-			service: o.serviceOf(l.GetConfig().GetDescription(), l.GetLoadBalancerId()),
-			open:    o.openOfNLB(o.w.cloud.NLB.LoadBalancers[l.GetLoadBalancerId()], l),
-		}
-		if group := o.w.cloud.NLB.ServerGroups[l.GetConfig().GetServerGroupId()]; !isStopped(l) {
-			for _, s := range group.GetServers() {
-				if s.Weight == nil || s.GetWeight() > 0 {
-					d.servers = append(d.servers, serverPlace(d.service, s, s.GetType() == nlbv1.ServerType_SERVER_TYPE_ECS))
+	for _, l := range cloud.NLBListeners {
+		d := door{service: o.serviceOf(l.Description, l.NLBID), open: o.openOfNLB(cloud.NLBs[l.NLBID], l)}
+		if group := cloud.NLBServerGroups[l.ServerGroupID]; group != nil && !isStopped(l) {
+			for _, s := range group.Servers {
+				if s.Weight > 0 && s.Status != "Removing" {
+					d.servers = append(d.servers, serverPlace(d.service, s.ServerID, s.ServerIP, s.Type == "Ecs"))
 				}
 			}
 		}
-		port := fmt.Sprint(l.GetPort())
-		if l.GetPort() == 0 {
-			port = fmt.Sprintf("%d-%d", l.GetStartPort(), l.GetEndPort())
-		}
-		doors[doorKey{l.GetLoadBalancerId(), port + "/" + lowerEnd(l.GetProtocol().String())}] = d
+		doors[doorKey{l.NLBID, portsOf(l) + "/" + strings.ToLower(l.Protocol)}] = d
 	}
 	return doors
 }
 
-// lowerEnd is the last word of the name of a protocol.
-func lowerEnd(name string) string { return strings.ToLower(name[strings.LastIndexByte(name, '_')+1:]) }
-
 // serverPlace names a server as soundNow does: the instance, or the Service and the address.
-func serverPlace(service string, s someServer, isInstance bool) string {
+func serverPlace(service, id, ip string, isInstance bool) string {
 	if isInstance {
-		return s.GetServerId()
+		return id
 	}
-	return service[strings.LastIndexByte(service, '/')+1:] + " " + s.GetServerIp()
+	return service[strings.LastIndexByte(service, '/')+1:] + " " + ip
 }
 
-func isStopped(l *nlbv1.Listener) bool {
-	return l.GetStatus() == nlbv1.ListenerStatus_LISTENER_STATUS_STOPPED || l.GetStatus() == nlbv1.ListenerStatus_LISTENER_STATUS_DELETING
-}
+func isStopped(l *state.NLBListener) bool { return l.Status == "Stopped" || l.Status == "Deleting" }
 
 // markOf is the default name that a load balancer is marked with, "" for none; the cloud is locked.
 func (o *oracle) markOf(loadBalancer string) string {
-	tags := o.w.cloud.LoadBalancers[loadBalancer].GetTags()
-	if tags == nil {
-		tags = o.w.cloud.NLB.LoadBalancers[loadBalancer].GetTags()
+	if lb := o.w.cloud.LoadBalancers[loadBalancer]; lb != nil {
+		return tagged(lb.Tags, ownership.TagService)
 	}
-	for _, t := range tags {
-		if t.GetKey() == ownership.TagService {
-			return t.GetValue()
-		}
+	if lb := o.w.cloud.NLBs[loadBalancer]; lb != nil {
+		return tagged(lb.Tags, ownership.TagService)
 	}
 	return ""
 }
@@ -104,20 +93,19 @@ func (o *oracle) serviceOf(description, loadBalancer string) string {
 	return ""
 }
 
-func (o *oracle) openOfCLB(lb *slbv1.LoadBalancer, l *slbv1.Listener) (open uint32) {
-	if l.GetStatus() == "stopped" {
+func (o *oracle) openOfCLB(lb *state.LoadBalancer, l *state.Listener) (open uint32) {
+	if l.Status == "stopped" {
 		return open
 	}
-	public := lb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTERNET
+	public := lb.AddressType == "internet"
 	for _, e := range o.w.cloud.Eips {
-		public = public || e.GetInstanceId() != "" && e.GetInstanceId() == lb.GetLoadBalancerId()
+		public = public || e.InstanceID == lb.ID
 	}
 	for i, c := range callers {
-		isIPv6 := lb.GetIpVersion() == slbv1.IpVersion_IP_VERSION_IPV6
-		if c.internet && !public || c.address.Is6() != isIPv6 {
+		if c.internet && !public || c.address.Is6() != (lb.AddressIPVersion == "ipv6") {
 			continue
 		}
-		if config := l.GetConfig(); !config.GetAclEnabled() || o.throughLists(config.GetAclIds(), config.GetAclType(), c.address) {
+		if l.Attributes["AclStatus"] != "on" || o.throughLists(l.AclIDs, l.Attributes["AclType"], c.address) {
 			open |= 1 << i
 		}
 	}
@@ -127,9 +115,8 @@ func (o *oracle) openOfCLB(lb *slbv1.LoadBalancer, l *slbv1.Listener) (open uint
 // throughLists reports whether access control lists let an address connect.
 func (o *oracle) throughLists(ids []string, kind string, address netip.Addr) bool {
 	named := slices.ContainsFunc(ids, func(id string) bool {
-		return slices.ContainsFunc(o.w.cloud.AccessControlLists[strings.TrimSpace(id)].GetEntries(), func(e *slbv1.AccessControlEntry) bool {
-			return contains(e.GetCidr(), address)
-		})
+		list := o.w.cloud.Acls[strings.TrimSpace(id)]
+		return list != nil && slices.ContainsFunc(list.Entries, func(e state.AclEntry) bool { return contains(e.Entry, address) })
 	})
 	return named == (kind != "black")
 }
@@ -139,19 +126,19 @@ func contains(network string, address netip.Addr) bool {
 	return err == nil && prefix.Contains(address)
 }
 
-func (o *oracle) openOfNLB(lb *nlbv1.LoadBalancer, l *nlbv1.Listener) (open uint32) {
+func (o *oracle) openOfNLB(lb *state.NLB, l *state.NLBListener) (open uint32) {
 	if isStopped(l) {
 		return open
 	}
 	for i, c := range callers {
-		public := lb.GetAddressType() == nlbv1.AddressType_ADDRESS_TYPE_INTERNET
+		public := lb.AddressType == "Internet"
 		if c.address.Is6() {
-			public = lb.GetIpv6AddressType() == nlbv1.AddressType_ADDRESS_TYPE_INTERNET
-			if lb.GetIpVersion() != nlbv1.IpVersion_IP_VERSION_DUAL_STACK {
+			public = lb.Ipv6AddressType == "Internet"
+			if lb.AddressIPVersion != "DualStack" {
 				continue
 			}
 		}
-		if (!c.internet || public) && o.throughGroups(lb.GetSecurityGroupIds(), c.address) {
+		if (!c.internet || public) && o.throughGroups(lb.SecurityGroupIDs, c.address) {
 			open |= 1 << i
 		}
 	}
@@ -161,20 +148,26 @@ func (o *oracle) openOfNLB(lb *nlbv1.LoadBalancer, l *nlbv1.Listener) (open uint
 // throughGroups reports whether security groups let an address connect: the rule with the lowest number counts, of equal ones that which
 // drops, and who is in no rule may connect to an NLB.
 func (o *oracle) throughGroups(ids []string, address netip.Addr) bool {
-	var rules []*ecsv1.SecurityGroupRule
+	var rules []state.SecurityRule
 	for _, id := range ids {
-		rules = append(rules, o.w.cloud.SecurityGroups[strings.TrimSpace(id)].GetRules()...)
+		if group := o.w.cloud.SecurityGroups[strings.TrimSpace(id)]; group != nil {
+			rules = append(rules, group.Rules...)
+		}
 	}
-	rules = slices.DeleteFunc(rules, func(r *ecsv1.SecurityGroupRule) bool {
-		return r.GetDirection() != ecsv1.Direction_DIRECTION_INGRESS || !contains(r.GetCidr(), address)
+	rules = slices.DeleteFunc(rules, func(r state.SecurityRule) bool {
+		return r.Direction != "ingress" || !contains(cmp.Or(r.SourceCidr, r.Ipv6SourceCidr), address)
 	})
 	if len(rules) == 0 {
 		return true
 	}
-	first := slices.MinFunc(rules, func(a, b *ecsv1.SecurityGroupRule) int {
-		return cmp.Or(cmp.Compare(a.GetPriority(), b.GetPriority()), -cmp.Compare(a.GetPolicy(), b.GetPolicy()))
+	number := func(r state.SecurityRule) int {
+		n, _ := strconv.Atoi(r.Priority) // The cloud has checked that it is one.
+		return n
+	}
+	first := slices.MinFunc(rules, func(a, b state.SecurityRule) int {
+		return cmp.Or(cmp.Compare(number(a), number(b)), -strings.Compare(strings.ToLower(a.Policy), strings.ToLower(b.Policy)))
 	})
-	return first.GetPolicy() == ecsv1.RulePolicy_RULE_POLICY_ACCEPT
+	return strings.EqualFold(first.Policy, "accept")
 }
 
 // notOurs says why a write is about something that isn't ours; "" if it is. The state and the cloud are locked.
@@ -182,13 +175,13 @@ func (o *oracle) notOurs(request proto.Message) string {
 	cloud := o.w.cloud
 	switch r := request.(type) {
 	case *slbv1.UpdateLoadBalancerRequest:
-		return o.notOurBalancer(r.GetLoadBalancerId(), cloud.LoadBalancers[r.GetLoadBalancerId()], r)
+		return o.notOurBalancer(r.GetLoadBalancerId(), r)
 	case *nlbv1.UpdateLoadBalancerRequest:
-		return o.notOurBalancer(r.GetLoadBalancerId(), cloud.NLB.LoadBalancers[r.GetLoadBalancerId()], r)
+		return o.notOurBalancer(r.GetLoadBalancerId(), r)
 	case *slbv1.DeleteLoadBalancerRequest:
-		return o.notOurBalancer(r.GetLoadBalancerId(), cloud.LoadBalancers[r.GetLoadBalancerId()], nil)
+		return o.notOurBalancer(r.GetLoadBalancerId(), nil)
 	case *nlbv1.DeleteLoadBalancerRequest:
-		return o.notOurBalancer(r.GetLoadBalancerId(), cloud.NLB.LoadBalancers[r.GetLoadBalancerId()], nil)
+		return o.notOurBalancer(r.GetLoadBalancerId(), nil)
 	case *slbv1.CreateListenerRequest:
 		return o.notOurPort(r.GetKey().GetLoadBalancerId(), r.GetKey().GetPort(), "")
 	case *nlbv1.CreateListenerRequest:
@@ -214,35 +207,35 @@ func (o *oracle) notOurs(request proto.Message) string {
 		}
 	case *slbv1.ApplyServerChangesRequest:
 		if g := cloud.ServerGroups[r.GetServerGroupId()]; g != nil {
-			return notOurServers(g.Servers, slices.Concat(r.GetRemove(), r.GetUpdate()))
+			return notOurServers(placesOf(g.Servers), slices.Concat(r.GetRemove(), r.GetUpdate()))
 		}
 	case *slbv1.ApplyDefaultServerChangesRequest:
-		if g := cloud.DefaultGroups[r.GetLoadBalancerId()]; g != nil {
-			return notOurServers(g.Servers, withoutPorts(slices.Concat(r.GetRemove(), r.GetUpdate())))
+		if lb := cloud.LoadBalancers[r.GetLoadBalancerId()]; lb != nil {
+			return notOurServers(placesOf(lb.DefaultServers), withoutPorts(slices.Concat(r.GetRemove(), r.GetUpdate())))
 		}
 	case *nlbv1.UpdateServerGroupRequest:
 		return o.notOurGroup(r.GetServerGroupId())
 	case *nlbv1.DeleteServerGroupRequest:
 		return o.notOurGroup(r.GetServerGroupId())
 	case *nlbv1.ApplyServerChangesRequest:
-		return notOurServers(cloud.NLB.ServerGroups[r.GetServerGroupId()].GetServers(), slices.Concat(r.GetRemove(), r.GetUpdate()))
+		if g := cloud.NLBServerGroups[r.GetServerGroupId()]; g != nil {
+			return notOurServers(nlbPlacesOf(g.Servers), slices.Concat(r.GetRemove(), r.GetUpdate()))
+		}
 	case *slbv1.UpdateAccessControlListRequest:
-		return o.notOurList(cloud.AccessControlLists[r.GetAclId()])
+		return o.notOurList(r.GetAclId())
 	case *slbv1.DeleteAccessControlListRequest:
-		return o.notOurList(cloud.AccessControlLists[r.GetAclId()])
+		return o.notOurList(r.GetAclId())
 	case *ecsv1.UpdateSecurityGroupRequest:
-		return o.notOurList(cloud.SecurityGroups[r.GetSecurityGroupId()])
+		return o.notOurList(r.GetSecurityGroupId())
 	case *ecsv1.DeleteSecurityGroupRequest:
-		return o.notOurList(cloud.SecurityGroups[r.GetSecurityGroupId()])
+		return o.notOurList(r.GetSecurityGroupId())
 	case *vpcv1.ReleaseEipRequest:
-		if e := cloud.Eips[r.GetAllocationId()]; e != nil && !o.hasMarks(e.GetTags()) {
-			return fmt.Sprintf("its tags are %v", e.GetTags())
+		if e := cloud.Eips[r.GetAllocationId()]; e != nil && !o.hasMarks(e.Tags) {
+			return fmt.Sprintf("its tags are %v", e.Tags)
 		}
 	case *slbv1.DeleteServerCertificateRequest:
-		if c := cloud.ServerCertificates[r.GetServerCertificateId()]; c != nil && !slices.ContainsFunc(c.GetTags(), func(t *commonv1.Tag) bool {
-			return t.GetKey() == ownership.TagCluster && t.GetValue() == clusterID
-		}) {
-			return fmt.Sprintf("its tags are %v", c.GetTags())
+		if c := cloud.Certificates[r.GetServerCertificateId()]; c != nil && !hasTag(c.Tags, ownership.TagCluster, clusterID) {
+			return fmt.Sprintf("its tags are %v", c.Tags)
 		}
 	}
 	return ""
@@ -262,18 +255,31 @@ func askedFor() map[string][]string {
 	}
 }
 
-type tagged interface {
-	proto.Message
-	GetName() string
-	GetTags() []*commonv1.Tag
+// nameAndTags are those of a load balancer, an access control list or a security group; the cloud is locked.
+func (o *oracle) nameAndTags(id string) (name string, tags []state.Tag, there bool) {
+	cloud := o.w.cloud
+	if lb := cloud.LoadBalancers[id]; lb != nil {
+		return lb.Name, lb.Tags, true
+	}
+	if lb := cloud.NLBs[id]; lb != nil {
+		return lb.Name, lb.Tags, true
+	}
+	if list := cloud.Acls[id]; list != nil {
+		return list.Name, list.Tags, true
+	}
+	if group := cloud.SecurityGroups[id]; group != nil {
+		return group.Name, group.Tags, true
+	}
+	return "", nil, false
 }
 
 // notOurBalancer says why a load balancer isn't ours; an update of a user's that a Service names may do what the Service asks for.
-func (o *oracle) notOurBalancer(id string, lb tagged, update proto.Message) string {
-	if !lb.ProtoReflect().IsValid() || o.hasMarks(lb.GetTags()) || o.isMarkedAgain(lb, update) {
+func (o *oracle) notOurBalancer(id string, update proto.Message) string {
+	name, tags, there := o.nameAndTags(id)
+	if !there || o.hasMarks(tags) || o.isMarkedAgain(name, tags, update) {
 		return ""
 	}
-	why := fmt.Sprintf("its tags are %v", lb.GetTags())
+	why := fmt.Sprintf("its tags are %v", tags)
 	if update == nil || !o.naming(id, nil) {
 		return why
 	}
@@ -291,19 +297,18 @@ func (o *oracle) notOurBalancer(id string, lb tagged, update proto.Message) stri
 
 // isMarkedAgain reports whether an update does nothing but give a load balancer the tag back that says for which Service
 // it was made: its name, with the UID of a Service, and the tag of the cluster say the same.
-func (o *oracle) isMarkedAgain(lb tagged, update proto.Message) bool {
-	tags, isTagging := update.(interface{ GetSetTags() []*commonv1.Tag })
-	if !isTagging || len(tags.GetSetTags()) != 1 || o.born[lb.GetName()] == nil {
+func (o *oracle) isMarkedAgain(name string, tags []state.Tag, update proto.Message) bool {
+	marking, isTagging := update.(interface{ GetSetTags() []*commonv1.Tag })
+	if !isTagging || len(marking.GetSetTags()) != 1 || o.born[name] == nil {
 		return false
 	}
-	mark := tags.GetSetTags()[0]
+	mark := tag(marking.GetSetTags()[0].GetKey(), marking.GetSetTags()[0].GetValue())
 	only := true
 	update.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
 		only = only && slices.Contains([]string{"set_tags", "load_balancer_id", "request_id"}, string(f.Name()))
 		return true
 	})
-	isMark := mark.GetKey() == ownership.TagService && mark.GetValue() == lb.GetName()
-	return only && isMark && o.hasMarks(append(slices.Clone(lb.GetTags()), mark))
+	return only && mark == tag(ownership.TagService, name) && o.hasMarks(append(slices.Clone(tags), mark))
 }
 
 // naming reports whether a Service names a load balancer, or did so, and has one of some annotations, if any are named.
@@ -343,53 +348,74 @@ func (o *oracle) notOurPort(loadBalancer string, port int32, description string)
 }
 
 func (o *oracle) notOurCLBListener(key *slbv1.ListenerKey) string {
-	l := o.w.cloud.Listeners[gatewaytest.ListenerKey{
-		LoadBalancerID: key.GetLoadBalancerId(), Port: key.GetPort(), Protocol: key.GetProtocol(),
-	}]
+	protocol := strings.ToLower(strings.TrimPrefix(key.GetProtocol().String(), "PROTOCOL_"))
+	l := listenerAt(o.w.cloud.Cloud, key.GetLoadBalancerId(), int(key.GetPort()), protocol)
 	if l == nil {
 		return ""
 	}
-	return o.notOurPort(key.GetLoadBalancerId(), key.GetPort(), l.GetConfig().GetDescription())
+	return o.notOurPort(key.GetLoadBalancerId(), key.GetPort(), description(l))
 }
 
 func (o *oracle) notOurNLBListener(id string) string {
-	l := o.w.cloud.NLB.Listeners[id]
+	l := o.w.cloud.NLBListeners[id]
 	if l == nil {
 		return ""
 	}
-	return o.notOurPort(l.GetLoadBalancerId(), max(l.GetPort(), l.GetStartPort()), l.GetConfig().GetDescription())
+	return o.notOurPort(l.NLBID, int32(firstPort(l)), l.Description)
 }
 
 func (o *oracle) notOurGroup(id string) string {
-	g := o.w.cloud.NLB.ServerGroups[id]
-	if g == nil || isName(g.GetName()) && o.hasMarks(g.GetTags()) {
+	g := o.w.cloud.NLBServerGroups[id]
+	if g == nil || isName(g.Name) && o.hasMarks(g.Tags) {
 		return ""
 	}
-	return fmt.Sprintf("its name is %s, and its tags are %v", g.GetName(), g.GetTags())
+	return fmt.Sprintf("its name is %s, and its tags are %v", g.Name, g.Tags)
 }
 
 // notOurList judges lists of networks and security groups.
-func (o *oracle) notOurList(list tagged) string {
-	if !list.ProtoReflect().IsValid() || isListName(list.GetName(), list.GetTags()) && o.hasMarks(list.GetTags()) {
+func (o *oracle) notOurList(id string) string {
+	name, tags, there := o.nameAndTags(id)
+	if !there || isListName(name, tags) && o.hasMarks(tags) {
 		return ""
 	}
-	return fmt.Sprintf("its name is %q, and its tags are %v", list.GetName(), list.GetTags())
+	return fmt.Sprintf("its name is %q, and its tags are %v", name, tags)
+}
+
+// place is a server of a group, and whose it is.
+type place struct {
+	id, ip       string
+	port, weight int
+	description  string
+	instance     bool
+}
+
+func placesOf(servers []*state.Server) (places []place) {
+	for _, s := range servers {
+		places = append(places, place{s.ServerID, s.ServerIP, s.Port, s.Weight, s.Description, strings.EqualFold(s.Type, "ecs")})
+	}
+	return places
+}
+
+func nlbPlacesOf(servers []*state.NLBServer) (places []place) {
+	for _, s := range servers {
+		places = append(places, place{s.ServerID, s.ServerIP, s.Port, s.Weight, s.Description, strings.EqualFold(s.Type, "ecs")})
+	}
+	return places
 }
 
 type someServer interface {
 	GetServerId() string
 	GetServerIp() string
 	GetPort() int32
-	GetDescription() string
 }
 
 // notOurServers says which servers of a group are others' by their descriptions.
-func notOurServers[S someServer](there, named []S) string {
+func notOurServers[S someServer](there []place, named []S) string {
 	for _, n := range named {
 		for _, s := range there {
-			same := s.GetServerId() == n.GetServerId() && s.GetPort() == n.GetPort() && (n.GetServerIp() == "" || n.GetServerIp() == s.GetServerIp())
-			if same && !isName(s.GetDescription()) {
-				return fmt.Sprintf("server %s:%d has the description %q", s.GetServerId(), s.GetPort(), s.GetDescription())
+			same := s.id == n.GetServerId() && s.port == int(n.GetPort()) && (n.GetServerIp() == "" || n.GetServerIp() == s.ip)
+			if same && !isName(s.description) {
+				return fmt.Sprintf("server %s:%d has the description %q", s.id, s.port, s.description)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -160,21 +160,19 @@ func (w *world) foreignThings() {
 	w.usersNLB("nlb-users")
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	w.cloud.ServerGroups["rsp-users"] = w.cloud.ServerGroups["rsp-of-lb-users"]
-	w.cloud.ServerGroups["rsp-users"].LoadBalancerID = "lb-1"
-	w.cloud.ServerGroups["rsp-users"].Servers[0].ServerId = "i-1"
-	w.cloud.ServerGroups["rsp-users"].Servers[0].Weight = new(int32(0))
-	w.cloud.AccessControlLists["acl-users"] = &slbv1.AccessControlList{AclId: "acl-users", Name: "users"}
-	w.cloud.SecurityGroups["sg-users"] = &ecsv1.SecurityGroup{SecurityGroupId: "sg-users", Name: "users", VpcId: "vpc-test"}
-	w.cloud.NLB.ServerGroups["sgp-empty"] = &nlbv1.ServerGroup{ServerGroupId: "sgp-empty", Name: "theirs", VpcId: "vpc-test"}
+	w.cloud.ServerGroups["rsp-users"] = &state.ServerGroup{LoadBalancerID: "lb-1", Name: "mine",
+		Servers: []*state.Server{instanceServer("i-1", 9000, 0, "by hand")}}
+	w.cloud.Acls["acl-users"] = &state.Acl{Name: "users"}
+	w.cloud.SecurityGroups["sg-users"] = &state.SecurityGroup{Name: "users", VpcID: "vpc-test", Type: "normal"}
+	w.cloud.NLBServerGroups["sgp-empty"] = &state.NLBServerGroup{Name: "theirs", VpcID: "vpc-test"}
 }
 
 // clone is a security group that a user has copied from the Service's, with its tags.
 func (w *world) clone() {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	w.cloud.SecurityGroups["sg-clone"] = &ecsv1.SecurityGroup{SecurityGroupId: "sg-clone", Name: "my-own-clone", VpcId: "vpc-test",
-		Tags: []*commonv1.Tag{tag(ownership.TagService, ownership.DefaultName(uid)), tag(ownership.TagCluster, clusterID)}}
+	w.cloud.SecurityGroups["sg-clone"] = &state.SecurityGroup{Name: "my-own-clone", VpcID: "vpc-test", Type: "normal",
+		Tags: []state.Tag{tag(ownership.TagService, ownership.DefaultName(uid)), tag(ownership.TagCluster, clusterID)}}
 }
 
 func clbServer(id string) *slbv1.Server {

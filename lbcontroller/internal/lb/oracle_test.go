@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
@@ -101,9 +101,10 @@ func watchOver(w *world) *oracle {
 		gone: map[string]time.Time{}, worded: map[string]bool{}}
 	o.report = func(format string, args ...any) { w.t.Errorf("oracle: "+format, args...) }
 	w.oracle = o
-	w.cloud.Watch(&gatewaytest.Watcher{
-		Calling: o.calling, Changed: o.changed,
-		ByHand: func() {
+	w.cloud.OnWrite(o.calling)
+	w.cloud.Sim.Watch(&openapisim.Watcher{
+		Changed: func(*state.Cloud) { o.changed() },
+		ByHand: func(*state.Cloud) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			o.last = o.look()
@@ -261,7 +262,7 @@ func ofNLB(svc *corev1.Service) bool {
 // hasEIPByHand reports whether people have given a load balancer an EIP: then it is they who let the internet in.
 func (o *oracle) hasEIPByHand(loadBalancer string) bool {
 	for _, e := range o.w.cloud.Eips {
-		if e.GetInstanceId() == loadBalancer && !o.hasMarks(e.GetTags()) {
+		if e.InstanceID == loadBalancer && !o.hasMarks(e.Tags) {
 			return true
 		}
 	}
@@ -380,10 +381,10 @@ func (o *oracle) soundNow() map[string]bool {
 }
 
 // hasMarks reports whether tags are those of a Service of this cluster, be it there or not.
-func (o *oracle) hasMarks(tags []*commonv1.Tag) bool {
+func (o *oracle) hasMarks(tags []state.Tag) bool {
 	marks := map[string]string{}
 	for _, t := range tags {
-		marks[t.GetKey()] = t.GetValue()
+		marks[t.Key] = t.Value
 	}
 	_, reused := marks[ownership.TagReused]
 	cluster, hasCluster := marks[ownership.TagCluster]
@@ -398,9 +399,9 @@ func isName(text string) bool {
 }
 
 // isListName reports whether a list of networks or a security group has the name that the controller gives it for its tags.
-func isListName(name string, tags []*commonv1.Tag) bool {
+func isListName(name string, tags []state.Tag) bool {
 	for _, t := range tags {
-		if t.GetKey() == ownership.TagService && (name == "k8s-clb-"+t.GetValue() || name == "k8s-nlb-"+t.GetValue()) {
+		if t.Key == ownership.TagService && (name == "k8s-clb-"+t.Value || name == "k8s-nlb-"+t.Value) {
 			return true
 		}
 	}
@@ -409,6 +410,11 @@ func isListName(name string, tags []*commonv1.Tag) bool {
 
 // calling judges a write by what it is about, as that is now.
 func (o *oracle) calling(method string, request proto.Message) {
+	o.w.cloud.Look(func(*state.Cloud) { o.judge(method, request) })
+}
+
+// judge is calling; the cloud is locked.
+func (o *oracle) judge(method string, request proto.Message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.calls++

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -45,14 +45,14 @@ func (w *world) orphan(id string) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	owner := ownership.Owner{Service: "gone", Namespace: "default", ClusterID: clusterID}
-	w.cloud.LoadBalancers[id] = &slbv1.LoadBalancer{
-		LoadBalancerId: id, Name: "agone", Address: "47.8.8.8", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, DeleteProtection: true,
-		Tags: append(slices.Clone(w.cloud.LoadBalancers[id].GetTags()), tag(ownership.TagService, "agone"), tag(ownership.TagCluster, clusterID)),
+	lb := &state.LoadBalancer{ID: id, Name: "agone", Address: "47.8.8.8", AddressType: "internet", DeleteProtection: "on"}
+	if was := w.cloud.LoadBalancers[id]; was != nil {
+		lb.Tags = slices.Clone(was.Tags)
 	}
-	w.cloud.ServerGroups["rsp-"+id] = &gatewaytest.ServerGroup{ID: "rsp-" + id, LoadBalancerID: id,
-		Name: owner.Group("30090"), Servers: []*slbv1.Server{
-			{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30090, Weight: new(int32(100)), Description: owner.Group("30090")},
-		}}
+	lb.Tags = append(lb.Tags, tag(ownership.TagService, "agone"), tag(ownership.TagCluster, clusterID))
+	w.cloud.LoadBalancers[id] = lb
+	w.cloud.ServerGroups["rsp-"+id] = &state.ServerGroup{LoadBalancerID: id, Name: owner.Group("30090"),
+		Servers: []*state.Server{instanceServer("i-1", 30090, 100, owner.Group("30090"))}}
 	w.listen(id, 80, "rsp-"+id, owner.Listener(80))
 }
 
@@ -73,14 +73,16 @@ func TestOrphanedLists(t *testing.T) {
 			w.create(web(ranges("10.0.0.0/8")))
 			w.settle()
 			w.cloud.Lock()
-			for _, l := range w.cloud.AccessControlLists {
+			for _, l := range w.cloud.Acls {
 				for id, marks := range map[string][2]string{
 					left: {"agone", clusterID}, "acl-other": {"agone", "c-other"}, "acl-bare": {"", clusterID},
 				} {
-					more := proto.CloneOf(l)
-					more.AclId, more.Name = id, "k8s-clb-agone"
-					more.Tags[0].Value, more.Tags[1].Value = marks[0], marks[1]
-					w.cloud.AccessControlLists[id] = more
+					more := *l
+					more.ID, more.Name, more.Tags = id, "k8s-clb-agone", slices.Clone(l.Tags)
+					for i, t := range more.Tags {
+						more.Tags[i].Value = map[string]string{ownership.TagService: marks[0], ownership.TagCluster: marks[1]}[t.Key]
+					}
+					w.cloud.Acls[id] = &more
 				}
 				break
 			}
@@ -93,7 +95,7 @@ func TestOrphanedLists(t *testing.T) {
 	there := func(w *world) []string {
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
-		return slices.Sorted(maps.Keys(w.cloud.AccessControlLists))
+		return slices.Sorted(maps.Keys(w.cloud.Acls))
 	}
 	t.Run("reported", func(t *testing.T) {
 		orphaned(t, func(cfg *settings) { cfg.Kind.Orphans.Delete = false }, func(w *world) {
@@ -156,7 +158,7 @@ func TestOrphansAreKept(t *testing.T) {
 		"a server of others": {func(w *world) {
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
-			w.cloud.ServerGroups["rsp-lb-gone"].Servers[0].ServerId = "i-theirs"
+			w.cloud.ServerGroups["rsp-lb-gone"].Servers[0].ServerID = "i-theirs"
 		}, "no node of this cluster"},
 		"a Service shows its address": {func(w *world) {
 			other := api(81)

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -42,10 +42,10 @@ func unavailable() error {
 	return &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the cloud does not answer"}
 }
 
-func entriesOf(l *slbv1.AccessControlList) string {
+func entriesOf(l *state.Acl) string {
 	var list []string
-	for _, e := range l.GetEntries() {
-		list = append(list, e.GetCidr())
+	for _, e := range l.Entries {
+		list = append(list, e.Entry)
 	}
 	slices.Sort(list)
 	return strings.Join(list, " ")
@@ -55,13 +55,13 @@ func entriesOf(l *slbv1.AccessControlList) string {
 func (w *world) open() (open []string) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	for key, l := range w.cloud.Listeners {
-		c, filled := l.GetConfig(), false
-		for _, id := range c.GetAclIds() {
-			filled = filled || len(w.cloud.AccessControlLists[id].GetEntries()) > 0
+	for lb, l := range clbListeners(w.cloud.Cloud) {
+		filled := false
+		for _, id := range l.AclIDs {
+			filled = filled || len(w.cloud.Acls[id].Entries) > 0
 		}
-		if !c.GetAclEnabled() || c.GetAclType() != "white" || !filled {
-			open = append(open, fmt.Sprint(key))
+		if l.Attributes["AclStatus"] != "on" || l.Attributes["AclType"] != "white" || !filled {
+			open = append(open, fmt.Sprint(lb.ID, " ", l.Port))
 		}
 	}
 	return open
@@ -100,8 +100,8 @@ func TestNeverOpen(t *testing.T) {
 				if open := w.open(); len(open) > 0 || found.Load() != nil {
 					t.Errorf("call %d %s: open in the end %v, on the way %v", k+1, name, open, found.Load())
 				}
-				check(t, fmt.Sprintf("listeners after call %d %s", k+1, name), 2, len(w.cloud.Listeners))
-				check(t, "lists", 1, len(w.cloud.AccessControlLists))
+				check(t, fmt.Sprintf("listeners after call %d %s", k+1, name), 2, len(w.listeners()))
+				check(t, "lists", 1, len(w.cloud.Acls))
 				more = happened.Load() > 0
 			})
 		}
@@ -140,18 +140,19 @@ func TestRangesAreNotMixed(t *testing.T) {
 		w.create(web())
 		w.settle()
 		w.cloud.Lock()
-		for _, l := range w.cloud.Listeners {
-			l.Config.AclEnabled, l.Config.AclType, l.Config.AclIds = new(true), new("black"), []string{"acl-by-hand"}
+		w.cloud.Acls["acl-by-hand"] = &state.Acl{Name: "by hand", IPVersion: "ipv4"}
+		for _, l := range clbListeners(w.cloud.Cloud) {
+			l.Attributes["AclStatus"], l.Attributes["AclType"], l.AclIDs = "on", "black", []string{"acl-by-hand"}
 		}
 		w.cloud.Unlock()
 		w.cloud.ResetCalls()
 		w.update(changed(ranges("10.0.0.0/8"), annotated(annotation.Scheduler, "wrr")))
 		w.after(time.Minute)
-		for _, l := range w.cloud.Listeners {
-			check(t, "list by hand", []string{"acl-by-hand"}, l.GetConfig().GetAclIds())
-			check(t, "what else is asked", "wrr", l.GetConfig().GetScheduler())
+		for _, l := range clbListeners(w.cloud.Cloud) {
+			check(t, "list by hand", []string{"acl-by-hand"}, l.AclIDs)
+			check(t, "what else is asked", "wrr", l.Attributes["Scheduler"])
 		}
-		check(t, "lists", 0, len(w.cloud.AccessControlLists))
+		check(t, "lists", 1, len(w.cloud.Acls))
 	})
 }
 
@@ -167,12 +168,12 @@ func TestRangesPreserved(t *testing.T) {
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
 		check(t, "CLBs", 1, len(w.cloud.LoadBalancers))
-		check(t, "lists", 1, len(w.cloud.AccessControlLists))
-		for _, l := range w.cloud.AccessControlLists {
-			check(t, "marks", 0, len(l.GetTags()))
+		check(t, "lists", 1, len(w.cloud.Acls))
+		for _, l := range w.cloud.Acls {
+			check(t, "marks", 0, len(l.Tags))
 		}
-		for _, l := range w.cloud.Listeners {
-			check(t, "still in force", true, l.GetConfig().GetAclEnabled())
+		for _, l := range clbListeners(w.cloud.Cloud) {
+			check(t, "still in force", "on", l.Attributes["AclStatus"])
 		}
 	})
 }
@@ -187,13 +188,13 @@ func TestClonedList(t *testing.T) {
 			w.create(web(ranges("10.0.0.0/8")))
 			w.settle()
 			w.cloud.Lock()
-			for _, l := range w.cloud.AccessControlLists {
-				clone := proto.CloneOf(l)
-				clone.AclId = cloned
+			for _, l := range w.cloud.Acls {
+				clone := *l
+				clone.ID, clone.Tags = cloned, slices.Clone(l.Tags)
 				if name != "" {
 					clone.Name = name
 				}
-				w.cloud.AccessControlLists[cloned] = clone
+				w.cloud.Acls[cloned] = &clone
 				break
 			}
 			w.cloud.Unlock()
@@ -209,9 +210,9 @@ func TestClonedList(t *testing.T) {
 			w.after(time.Minute)
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
-			check(t, "the clone", "10.0.0.0/8", entriesOf(w.cloud.AccessControlLists[cloned]))
+			check(t, "the clone", "10.0.0.0/8", entriesOf(w.cloud.Acls[cloned]))
 			if name != "" {
-				check(t, "lists", 1, len(w.cloud.AccessControlLists))
+				check(t, "lists", 1, len(w.cloud.Acls))
 				return
 			}
 			if text := strings.Join(w.events.take(), "; "); !strings.Contains(text, cloned) {

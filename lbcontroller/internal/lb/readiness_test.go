@@ -15,10 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	kubetesting "k8s.io/client-go/testing"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-
+	simapi "alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
@@ -30,8 +27,7 @@ func (w *world) gatedPod(n int) discoveryv1.Endpoint {
 	w.t.Helper()
 	name, ip := fmt.Sprintf("web-%d", n), fmt.Sprintf("10.0.0.%d", n)
 	w.cloud.Lock()
-	w.cloud.NetworkInterfaces["eni-"+name] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + name, VpcId: "vpc-test",
-		PrivateIps: []string{ip}}
+	addInterface(w.cloud.Cloud, "eni-"+name, ip)
 	w.cloud.Unlock()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
@@ -83,11 +79,17 @@ func (w *world) podWrites() int {
 
 // healthIs makes all servers have a health from now on.
 func (w *world) healthIs(status string) {
+	w.setting(func(settings *simapi.Settings) {
+		if settings.BackendHealthy = 0; status == "unavailable" { // Nothing is known yet.
+			settings.BackendHealthy = 100 * 365 * 24 * time.Hour
+		}
+	})
 	w.cloud.Lock()
-	w.cloud.Health = func(*slbv1.ListenerKey, *slbv1.Server) string { return status }
-	ofNLB := map[string]string{"abnormal": "Unhealthy", "unavailable": "Initial"}[status]
-	w.cloud.NLB.Health = func(*nlbv1.Listener, *nlbv1.Server) string { return ofNLB }
-	w.cloud.Unlock()
+	defer w.cloud.Unlock()
+	w.health = status
+	for _, i := range w.cloud.Instances {
+		i.Healthy = new(status != "abnormal")
+	}
 }
 
 // TestReadinessGate: what becomes of a pod that waits for the load balancer, in each mode and state of the cloud.
@@ -176,13 +178,13 @@ func TestReadinessGateOfInvalidServer(t *testing.T) {
 		w.create(web(podsMode))
 		endpoint := w.gatedPod(1)
 		w.cloud.Lock()
-		found := w.cloud.NetworkInterfaces["eni-web-1"]
-		delete(w.cloud.NetworkInterfaces, "eni-web-1")
+		found := w.cloud.Interfaces["eni-web-1"]
+		delete(w.cloud.Interfaces, "eni-web-1")
 		w.cloud.Unlock()
 		w.pods(endpoint)
 		check(t, "gate without an interface", "False ServerInvalidServer", w.gate(1))
 		w.cloud.Lock()
-		w.cloud.NetworkInterfaces["eni-web-1"] = found
+		w.cloud.Interfaces["eni-web-1"] = found
 		w.cloud.Unlock()
 		w.after(5 * time.Minute)
 		check(t, "gate with one", "True ServerRegistered", w.gate(1))

@@ -119,15 +119,5 @@ func TestGoneCLBIsLookedFor(t *testing.T) {
 func (w *world) vanish(id string) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	delete(w.cloud.LoadBalancers, id)
-	for key := range w.cloud.Listeners {
-		if key.LoadBalancerID == id {
-			delete(w.cloud.Listeners, key)
-		}
-	}
-	for key, g := range w.cloud.ServerGroups {
-		if g.LoadBalancerID == id {
-			delete(w.cloud.ServerGroups, key)
-		}
-	}
+	dropCLB(w.cloud.Cloud, id)
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -57,10 +56,9 @@ func TestRemovedAnnotations(t *testing.T) {
 }
 
 func (w *world) onlyListener() *slbv1.ListenerConfig {
-	w.cloud.Lock()
-	defer w.cloud.Unlock()
-	for _, l := range w.cloud.Listeners {
-		return proto.CloneOf(l.GetConfig())
+	get := &slbv1.GetLoadBalancerRequest{LoadBalancerId: w.instances()[0].ID, View: slbv1.View_VIEW_FULL}
+	for _, l := range read(w, w.cloud.Console.LoadBalancers.GetLoadBalancer, get).GetLoadBalancer().GetListeners() {
+		return l.GetConfig()
 	}
 	return nil
 }

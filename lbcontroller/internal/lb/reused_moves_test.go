@@ -7,8 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
-
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
@@ -36,7 +35,7 @@ func TestMendedByHand(t *testing.T) {
 				}
 				check(t, "events meanwhile", []string(nil), w.events.reasons())
 				w.cloud.Lock()
-				delete(w.cloud.Listeners, gatewaytest.ListenerKey{LoadBalancerID: usersLB, Port: 80, Protocol: tcp})
+				dropListeners(w.cloud.Cloud, usersLB, func(l *state.Listener) bool { return l.Port == 80 })
 				w.cloud.Unlock()
 				w.after(time.Hour)
 				check(t, "listener", true, slices.Contains(w.parts(usersLB), ourListener))

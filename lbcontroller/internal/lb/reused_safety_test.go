@@ -129,9 +129,9 @@ func TestEditsFasterThanTheCache(t *testing.T) {
 		check(t, "tags", []string{"", "red"}, []string{tagOf(w.instances()[0], "team"), tagOf(w.instances()[0], "owner")})
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
-		for _, l := range w.cloud.Listeners {
-			if timeout := l.GetConfig().GetEstablishedTimeout(); timeout == 60 || l.GetConfig().GetScheduler() != "wrr" {
-				t.Errorf("timeout %d, scheduler %s", timeout, l.GetConfig().GetScheduler())
+		for _, l := range clbListeners(w.cloud.Cloud) {
+			if timeout := l.Attributes["EstablishedTimeout"]; timeout == "60" || l.Attributes["Scheduler"] != "wrr" {
+				t.Errorf("timeout %s, scheduler %s", timeout, l.Attributes["Scheduler"])
 			}
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -260,7 +261,7 @@ func TestFilledGroupsOfOneThatNamesNoCLB(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.usersCLB(usersLB)
 		w.cloud.Lock()
-		w.cloud.ServerGroups["rsp-2"] = &gatewaytest.ServerGroup{ID: "rsp-2", LoadBalancerID: usersLB, Name: "second"}
+		w.cloud.ServerGroups["rsp-2"] = &state.ServerGroup{LoadBalancerID: usersLB, Name: "second"}
 		w.cloud.Unlock()
 		w.addENI("eni-1", "10.0.0.1")
 		w.create(web(naming(usersLB), eniMode, annotated(annotation.VGroupPort, usersRsp+":80,rsp-2:443"), func(svc *corev1.Service) {
@@ -285,8 +286,8 @@ func (w *world) serversOf(group string) (list []string) {
 	defer w.cloud.Unlock()
 	for _, g := range w.cloud.ServerGroups {
 		for _, s := range g.Servers {
-			if g.Name == group && s.GetServerIp() != "" {
-				list = append(list, s.GetServerIp())
+			if g.Name == group && s.Type == "eni" {
+				list = append(list, s.ServerIP)
 			}
 		}
 	}

@@ -11,9 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
@@ -24,10 +22,10 @@ func reusing() *legacy {
 	l := newLegacy()
 	naming(usersLB)(l.service)
 	l.service.Labels[LabelLoadBalancerID] = usersLB
-	l.lb.LoadBalancerId, l.lb.Name = usersLB, "mine"
-	l.lb.Tags = []*commonv1.Tag{tag("kubernetes.reused.by.user", "true")}
+	l.lb.ID, l.lb.Name = usersLB, "mine"
+	l.lb.Tags = []state.Tag{tag("kubernetes.reused.by.user", "true")}
 	l.groups[0].LoadBalancerID = usersLB
-	l.listeners[0].Key.LoadBalancerId, l.listeners[0].Config.Description = usersLB, new("by hand")
+	l.listeners[0].Attributes["Description"] = "by hand"
 	return l
 }
 
@@ -53,7 +51,7 @@ func TestTakeoverOfReusedCLB(t *testing.T) {
 		}, nil},
 		"with listeners": {func(l *legacy) {
 			override(l.service)
-			l.listeners[0].Config.Description = new("k8s/80/web/default/c-test")
+			l.listeners[0].Attributes["Description"] = "k8s/80/web/default/c-test"
 		}, nil},
 		"in a server group of the user's": {func(l *legacy) {
 			annotated(annotation.VGroupPort, l.groups[0].ID+":80")(l.service)
@@ -61,7 +59,7 @@ func TestTakeoverOfReusedCLB(t *testing.T) {
 		}, nil},
 		"in ten ports of others": {func(l *legacy) {
 			for i := range 10 {
-				l.groups = append(l.groups, &gatewaytest.ServerGroup{ID: fmt.Sprint("rsp-x", i), LoadBalancerID: usersLB,
+				l.groups = append(l.groups, &state.ServerGroup{ID: fmt.Sprint("rsp-x", i), LoadBalancerID: usersLB,
 					Name: fmt.Sprintf("k8s/%d/api/default/c-test", 31000+i)})
 			}
 		}, nil},
@@ -84,7 +82,7 @@ func TestTakeoverOfReusedCLB(t *testing.T) {
 				check(t, "instances", 1, len(w.instances()))
 				check(t, "servers", []string(nil), w.servers())
 				check(t, "finalizers", 0, len(w.service().Finalizers))
-				check(t, "protection", true, w.instances()[0].GetDeleteProtection())
+				check(t, "protection", true, w.instances()[0].DeleteProtection == "on")
 			})
 		})
 	}
@@ -94,18 +92,16 @@ func TestTakeoverOfReusedCLB(t *testing.T) {
 // them: with servers outside of the cluster, and with those of another cluster in the same vServer group. Nothing is
 // written, and the others stay when the Service goes.
 func TestTakeoverOfPublishedManifests(t *testing.T) {
-	shared := func(weight int32) func(l *legacy) {
+	shared := func(weight int) func(l *legacy) {
 		return func(l *legacy) {
 			annotated(annotation.VGroupPort, l.groups[0].ID+":80")(l.service)
 			annotated(annotation.Weight, fmt.Sprint(weight))(l.service)
 			l.groups[0].Name = "by hand"
 			for _, s := range l.groups[0].Servers {
-				s.Weight = new(weight / 2)
+				s.Weight = weight / 2
 			}
-			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{
-				Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 31080, Weight: new(100 - weight),
-				Description: "k8s/31080/service-x/default/c-other",
-			})
+			l.groups[0].Servers = append(l.groups[0].Servers, instanceServer("i-9", 31080, 100-weight,
+				"k8s/31080/service-x/default/c-other"))
 		}
 	}
 	for name, test := range map[string]struct {
@@ -114,8 +110,7 @@ func TestTakeoverOfPublishedManifests(t *testing.T) {
 	}{
 		"servers outside of the cluster": {func(l *legacy) {
 			annotated(annotation.ForceOverride, "false")(l.service)
-			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS,
-				ServerId: "i-9", Port: 80, Weight: new(int32(100))})
+			l.groups[0].Servers = append(l.groups[0].Servers, instanceServer("i-9", 80, 100, ""))
 		}, "i-9:80=100"},
 		"the first of two clusters":  {shared(20), "i-9:31080=80"},
 		"the second of two clusters": {shared(80), "i-9:31080=20"},

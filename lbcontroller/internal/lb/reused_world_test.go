@@ -7,9 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
@@ -17,26 +15,24 @@ import (
 const usersLB = "lb-users"
 
 // usersCLB puts a CLB into the cloud that a user has made, with a listener on port 9000 and its vServer group.
-func (w *world) usersCLB(id string, tags ...*commonv1.Tag) {
+func (w *world) usersCLB(id string, tags ...state.Tag) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	w.cloud.LoadBalancers[id] = &slbv1.LoadBalancer{
-		LoadBalancerId: id, Name: "mine " + id, Address: "47.9.9." + fmt.Sprint(len(w.cloud.LoadBalancers)), Tags: tags, Status: "active",
-		AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, DeleteProtection: true,
+	w.cloud.LoadBalancers[id] = &state.LoadBalancer{
+		ID: id, Name: "mine " + id, Address: "47.9.9." + fmt.Sprint(len(w.cloud.LoadBalancers)), Tags: tags, AddressType: "internet",
+		DeleteProtection: "on",
 	}
-	w.cloud.ServerGroups["rsp-of-"+id] = &gatewaytest.ServerGroup{ID: "rsp-of-" + id, LoadBalancerID: id, Name: "mine",
-		Servers: []*slbv1.Server{
-			{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-users", Port: 9000, Weight: new(int32(7)), Description: "by hand"},
-		}}
+	w.cloud.ServerGroups["rsp-of-"+id] = &state.ServerGroup{LoadBalancerID: id, Name: "mine",
+		Servers: []*state.Server{instanceServer("i-users", 9000, 7, "by hand")}}
 	w.listen(id, 9000, "rsp-of-"+id, "by hand")
 }
 
 // listen adds a TCP listener; the cloud is locked.
-func (w *world) listen(id string, port int32, group, description string) {
-	w.cloud.Listeners[gatewaytest.ListenerKey{LoadBalancerID: id, Port: port, Protocol: tcp}] = &slbv1.Listener{
-		Key: &slbv1.ListenerKey{LoadBalancerId: id, Port: port, Protocol: tcp}, Status: "running",
-		Config: &slbv1.ListenerConfig{Description: new(description), ServerGroupId: new(group), Scheduler: new("wlc")},
-	}
+func (w *world) listen(id string, port int, group, description string) {
+	l := listenerByHand(port, "tcp", group, description)
+	l.Attributes["Scheduler"] = "wlc"
+	lb := w.cloud.LoadBalancers[id]
+	lb.Listeners = append(lb.Listeners, l)
 }
 
 // parts lists what is on a CLB: listeners as port->group (description), and groups with their servers.
@@ -44,17 +40,16 @@ func (w *world) parts(id string) []string {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	var list []string
-	for key, l := range w.cloud.Listeners {
-		if key.LoadBalancerID == id {
-			group := w.cloud.ServerGroups[l.GetConfig().GetServerGroupId()]
-			list = append(list, fmt.Sprintf("%d->%s (%s)", key.Port, group.Name, l.GetConfig().GetDescription()))
+	for lb, l := range clbListeners(w.cloud.Cloud) {
+		if lb.ID == id {
+			list = append(list, fmt.Sprintf("%d->%s (%s)", l.Port, w.cloud.ServerGroups[l.Group()].Name, description(l)))
 		}
 	}
 	for _, g := range w.cloud.ServerGroups {
 		if g.LoadBalancerID == id {
 			var servers []string
 			for _, s := range g.Servers {
-				servers = append(servers, fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
+				servers = append(servers, serverText(s))
 			}
 			slices.Sort(servers)
 			list = append(list, strings.TrimSpace(g.Name+": "+strings.Join(servers, " ")))

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
 
+	"alicloud-controllers.dev/cloudgateway/inprocess"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -107,7 +108,7 @@ func (k counted) Ensure(ctx context.Context, r controller.Request) controller.Ou
 type cluster struct {
 	b      *testing.B
 	kube   *fake.Clientset
-	cloud  *gatewaytest.Fake
+	cloud  *inprocess.Cloud
 	passes atomic.Int64
 	stop   func()
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -26,7 +27,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
@@ -91,8 +92,15 @@ func (w *world) secret(name string, pair *tlsPair, kind corev1.SecretType) {
 // certificates are those of a story, by their names in it.
 type certificates map[string]tlsPair
 
-// named puts the names of certificates in place of their fingerprints, which differ each time.
+// requestIDs are those of the cloud, which differ each time.
+var requestIDs = regexp.MustCompile(`request [0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}`)
+
+// jobIDs are those of the cloud's jobs.
+var jobIDs = regexp.MustCompile(`job [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// named puts the names of certificates in place of their fingerprints, which differ each time, as ids of requests do.
 func (c certificates) named(text string) string {
+	text = jobIDs.ReplaceAllString(requestIDs.ReplaceAllString(text, "request R"), "job J")
 	for name, pair := range c {
 		text = strings.ReplaceAll(text, pair.fingerprint, "fingerprint-of-"+name)
 		text = strings.ReplaceAll(text, pair.fingerprint[:16], "of-"+name)
@@ -143,11 +151,15 @@ func readsSecrets(cfg *settings) {
 func (w *world) uploaded() (all []string, attached string) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	for _, c := range w.cloud.ServerCertificates {
-		all = append(all, c.GetName())
+	for _, c := range w.cloud.Certificates {
+		if len(c.Tags) > 0 { // It is no user's.
+			all = append(all, c.Name)
+		}
 	}
-	for _, l := range w.cloud.Listeners {
-		attached = w.cloud.ServerCertificates[l.GetConfig().GetServerCertificateId()].GetName()
+	for _, l := range clbListeners(w.cloud.Cloud) {
+		if c := w.cloud.Certificates[l.Attributes["ServerCertificateId"]]; c != nil {
+			attached = c.Name
+		}
 	}
 	slices.Sort(all)
 	return all, attached
@@ -245,30 +257,30 @@ func TestOnlyOurCertificates(t *testing.T) {
 		w.secret("web-tls", &pair, corev1.SecretTypeTLS)
 		w.create(web(fromSecret))
 		w.cloud.Lock()
-		var ours *slbv1.ServerCertificate
-		for _, ours = range w.cloud.ServerCertificates {
-		}
-		for id, change := range map[string]func(c *slbv1.ServerCertificate){
-			"cert-name":        func(c *slbv1.ServerCertificate) { c.Name = "mine" },
-			"cert-cluster":     func(c *slbv1.ServerCertificate) { c.Tags[0].Value = "c-other" },
-			"cert-fingerprint": func(c *slbv1.ServerCertificate) { c.Tags[1].Value = strings.Repeat("0", 64) },
-			"cert-untagged":    func(c *slbv1.ServerCertificate) { c.Tags = c.GetTags()[:1] },
-			"cert-used":        func(*slbv1.ServerCertificate) {},
-			"cert-unused":      func(*slbv1.ServerCertificate) {},
+		ours := w.cloud.Certificates["certificate-1"]
+		users := len(w.cloud.Certificates) - 1
+		for id, change := range map[string]func(c *state.Certificate){
+			"cert-name":        func(c *state.Certificate) { c.Name = "mine" },
+			"cert-cluster":     func(c *state.Certificate) { c.Tags[0].Value = "c-other" },
+			"cert-fingerprint": func(c *state.Certificate) { c.Tags[1].Value = strings.Repeat("0", 64) },
+			"cert-untagged":    func(c *state.Certificate) { c.Tags = c.Tags[:1] },
+			"cert-used":        func(*state.Certificate) {},
+			"cert-unused":      func(*state.Certificate) {},
 		} {
-			c := proto.CloneOf(ours)
-			change(c)
-			c.ServerCertificateId = id
-			w.cloud.ServerCertificates[id] = c
+			c := *ours
+			c.ID, c.Tags = id, slices.Clone(ours.Tags)
+			change(&c)
+			w.cloud.Certificates[id] = &c
 		}
-		w.cloud.Listeners[gatewaytest.ListenerKey{LoadBalancerID: "lb-of-a-user", Port: 1}] = &slbv1.Listener{
-			Config: &slbv1.ListenerConfig{ServerCertificateId: new("cert-used")}}
+		l := listenerByHand(1, "https", "", "by hand")
+		l.Attributes["ServerCertificateId"] = "cert-used"
+		w.cloud.LoadBalancers["lb-of-a-user"] = &state.LoadBalancer{Name: "theirs", Listeners: []*state.Listener{l}}
 		w.cloud.Unlock()
 		w.after(9 * time.Hour)
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
-		check(t, "certificates", 6, len(w.cloud.ServerCertificates))
-		if w.cloud.ServerCertificates["cert-unused"] != nil {
+		check(t, "certificates", users+6, len(w.cloud.Certificates))
+		if w.cloud.Certificates["cert-unused"] != nil {
 			t.Error("an unused copy of a certificate stays")
 		}
 	})

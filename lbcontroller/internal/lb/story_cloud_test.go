@@ -11,52 +11,52 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 )
 
-// cloudText describes the load balancers, with what is on each.
+// cloudText describes the load balancers, with what is on each, as the gateway shows them.
 func (s *story) cloudText() (lines []string) {
-	s.cloud.Lock()
-	defer s.cloud.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(s.cloud.LoadBalancers)) {
-		lines = append(lines, requestText(s.cloud.LoadBalancers[id]))
-		var parts []string
-		for key, l := range s.cloud.Listeners {
-			if key.LoadBalancerID == id {
-				_, text, _ := strings.Cut(requestText(l), ":")
-				parts = append(parts, fmt.Sprintf("%05d%s", key.Port, text))
-			}
-		}
-		slices.Sort(parts)
-		for _, part := range parts {
-			lines = append(lines, "  "+part[5:])
-		}
-		for _, key := range slices.Sorted(maps.Keys(s.cloud.ServerGroups)) {
-			if g := s.cloud.ServerGroups[key]; g.LoadBalancerID == id {
-				lines = append(lines, fmt.Sprintf("  %s %s: %s", key, g.Name, serversText(g.Servers)))
-			}
-		}
-		if g := s.cloud.DefaultGroups[id]; g != nil && len(g.Servers) > 0 {
-			lines = append(lines, "  default server group: "+serversText(g.Servers))
-		}
-		for _, key := range slices.Sorted(maps.Keys(s.cloud.DomainExtensions)) {
-			if e := s.cloud.DomainExtensions[key]; e.Listener.LoadBalancerID == id {
-				lines = append(lines, fmt.Sprintf("  %d: certificate %s for %s", e.Listener.Port,
-					e.Extension.GetServerCertificateId(), e.Extension.GetDomain()))
-			}
-		}
+	c := s.cloud.Console
+	ids, shown := map[string][]string{}, sights{}
+	s.cloud.Look(func(cloud *state.Cloud) {
+		ids["lb"] = slices.Sorted(maps.Keys(cloud.LoadBalancers))
+		ids["nlb"] = slices.Sorted(maps.Keys(cloud.NLBs))
+		ids["sgp"] = slices.Sorted(maps.Keys(cloud.NLBServerGroups))
+		ids["acl"] = slices.Sorted(maps.Keys(cloud.Acls))
+		ids["sg"] = slices.Sorted(maps.Keys(cloud.SecurityGroups))
+		ids["eip"] = slices.Sorted(maps.Keys(cloud.Eips))
+		shown = sightsOf(cloud)
+	})
+	for _, id := range ids["lb"] {
+		get := &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, View: slbv1.View_VIEW_FULL}
+		lines = append(lines, shown.clb(read(s.world, c.LoadBalancers.GetLoadBalancer, get).GetLoadBalancer())...)
 	}
-	lines = append(lines, s.nlbText()...)
-	for _, id := range slices.Sorted(maps.Keys(s.cloud.AccessControlLists)) {
-		lines = append(lines, requestText(s.cloud.AccessControlLists[id]))
+	for _, id := range ids["nlb"] {
+		lb := read(s.world, c.NetworkLoadBalancers.GetLoadBalancer, &nlbv1.GetLoadBalancerRequest{LoadBalancerId: id}).GetLoadBalancer()
+		list := &nlbv1.ListListenersRequest{LoadBalancerIds: []string{id}}
+		lines = append(lines, shown.nlb(lb, read(s.world, c.NetworkListeners.ListListeners, list).GetListeners())...)
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.cloud.SecurityGroups)) {
-		lines = append(lines, requestText(s.cloud.SecurityGroups[id]))
+	for _, id := range ids["sgp"] {
+		get := &nlbv1.GetServerGroupRequest{ServerGroupId: id}
+		lines = append(lines, shown.nlbGroup(read(s.world, c.NetworkServerGroups.GetServerGroup, get).GetServerGroup()))
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.cloud.Eips)) {
-		lines = append(lines, requestText(s.cloud.Eips[id]))
+	for _, id := range ids["acl"] {
+		get := &slbv1.GetAccessControlListRequest{AclId: id}
+		lines = append(lines, requestText(read(s.world, c.AccessControlLists.GetAccessControlList, get).GetAccessControlList()))
+	}
+	for _, id := range ids["sg"] {
+		get := &ecsv1.GetSecurityGroupRequest{SecurityGroupId: id}
+		lines = append(lines, requestText(read(s.world, c.SecurityGroups.GetSecurityGroup, get).GetSecurityGroup()))
+	}
+	if len(ids["eip"]) > 0 {
+		for _, eip := range read(s.world, c.Eips.ListEips, &vpcv1.ListEipsRequest{AllocationIds: ids["eip"]}).GetEips() {
+			lines = append(lines, requestText(eip))
+		}
 	}
 	if len(lines) == 0 {
 		return []string{"the cloud has no load balancer"}
@@ -64,55 +64,153 @@ func (s *story) cloudText() (lines []string) {
 	return lines
 }
 
-// nlbText describes the NLBs, with the listeners of each, and then the server groups, which stand by themselves; the cloud is locked.
-func (s *story) nlbText() (lines []string) {
-	n := s.cloud.NLB
-	for _, id := range slices.Sorted(maps.Keys(n.LoadBalancers)) {
-		balancer := plainly(n.LoadBalancers[id])
-		balancer.VpcId, balancer.ResourceGroupId = "", ""
-		if balancer.GetBusinessStatus() == nlbv1.BusinessStatus_BUSINESS_STATUS_NORMAL {
-			balancer.BusinessStatus = 0
-		}
-		for _, zone := range balancer.GetZoneMappings() {
-			zone.NetworkInterfaceId, zone.PrivateIpv4Address = "", ""
-		}
-		lines = append(lines, requestText(balancer))
-		listeners := slices.Collect(maps.Values(n.Listeners))
-		listeners = slices.DeleteFunc(listeners, func(l *nlbv1.Listener) bool { return l.GetLoadBalancerId() != id })
-		slices.SortFunc(listeners, func(a, b *nlbv1.Listener) int {
-			return cmp.Or(cmp.Compare(a.GetPort()+a.GetStartPort(), b.GetPort()+b.GetStartPort()), cmp.Compare(a.GetProtocol(), b.GetProtocol()))
-		})
-		for _, l := range listeners {
-			port := fmt.Sprint(l.GetPort())
-			if l.GetPort() == 0 {
-				port = fmt.Sprintf("%d-%d", l.GetStartPort(), l.GetEndPort())
-			}
-			protocol := strings.ToLower(strings.TrimPrefix(l.GetProtocol().String(), "LISTENER_PROTOCOL_"))
-			shown := plainly(l)
-			shown.ListenerId, shown.LoadBalancerId, shown.Protocol, shown.Port, shown.StartPort, shown.EndPort = "", "", 0, 0, 0, 0
-			text := fmt.Sprintf("  %s/%s %s %s", port, protocol, l.GetListenerId(), messageText(shown.ProtoReflect()))
-			if more := n.AdditionalCertificates[l.GetListenerId()]; len(more) > 0 {
-				text += fmt.Sprintf(" additionalCertificates=%v", more)
-			}
-			lines = append(lines, text)
+// sights are what load balancers have beside what they say of themselves.
+type sights struct {
+	servers    map[string]string   // of groups
+	byDefault  map[string]string   // of the default groups of CLBs
+	domains    map[string][]string // further certificates of CLBs
+	additional map[string][]string // of listeners of NLBs
+}
+
+func sightsOf(c *state.Cloud) sights {
+	all := sights{map[string]string{}, map[string]string{}, map[string][]string{}, map[string][]string{}}
+	for id, g := range c.ServerGroups {
+		all.servers[id] = placesText(placesOf(g.Servers))
+	}
+	for id, g := range c.NLBServerGroups {
+		all.servers[id] = placesText(nlbPlacesOf(g.Servers))
+	}
+	for lb, l := range clbListeners(c) {
+		for _, d := range l.Domains {
+			all.domains[lb.ID] = append(all.domains[lb.ID], fmt.Sprintf("  %d: certificate %s for %s", l.Port, d.CertificateID, d.Domain))
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(n.ServerGroups)) {
-		shown := plainly(n.ServerGroups[id])
-		shown.ServerGroupId, shown.Name, shown.VpcId, shown.ResourceGroupId, shown.Servers = "", "", "", "", nil
-		if proto.Equal(shown.GetHealthCheck(), checkByDefault) {
-			shown.HealthCheck = nil
+	for id, lb := range c.LoadBalancers {
+		all.byDefault[id] = placesText(placesOf(lb.DefaultServers))
+	}
+	for id, l := range c.NLBListeners {
+		for _, a := range l.Additional {
+			all.additional[id] = append(all.additional[id], a.ID)
 		}
-		lines = append(lines, fmt.Sprintf("%s %s %s: %s", id, n.ServerGroups[id].GetName(), messageText(shown.ProtoReflect()),
-			serversText(n.ServerGroups[id].GetServers())))
+	}
+	return all
+}
+
+// placesText describes the servers of a group.
+func placesText(places []place) string {
+	var texts []string
+	for _, p := range places {
+		text := p.id
+		if p.ip != "" && !p.instance && !strings.HasSuffix(p.id, p.ip) {
+			text += "/" + p.ip
+		}
+		if p.port != 0 {
+			text += fmt.Sprint(":", p.port)
+		}
+		if text += fmt.Sprint("=", p.weight); p.description == "by hand" {
+			text += " by hand"
+		}
+		texts = append(texts, text)
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, " ")
+}
+
+// clb describes a CLB with its listeners and server groups.
+func (s sights) clb(lb *slbv1.LoadBalancer) []string {
+	shown := plainly(lb)
+	shown.PrimaryZoneId, shown.StandbyZoneId, shown.VpcId, shown.ResourceGroupId = "", "", "", ""
+	withoutDefaults(shown.ProtoReflect())
+	lines := []string{requestText(shown)}
+	slices.SortFunc(lb.GetListeners(), func(a, b *slbv1.Listener) int {
+		return cmp.Or(cmp.Compare(a.GetKey().GetPort(), b.GetKey().GetPort()), cmp.Compare(a.GetKey().GetProtocol(), b.GetKey().GetProtocol()))
+	})
+	for _, l := range lb.GetListeners() {
+		shown := plainly(l)
+		withoutDefaults(shown.ProtoReflect())
+		_, text, _ := strings.Cut(requestText(shown), ":")
+		lines = append(lines, "  "+text)
+	}
+	slices.SortFunc(lb.GetServerGroups(), func(a, b *slbv1.ServerGroup) int {
+		return strings.Compare(a.GetServerGroupId(), b.GetServerGroupId())
+	})
+	for _, g := range lb.GetServerGroups() {
+		lines = append(lines, fmt.Sprintf("  %s %s: %s", g.GetServerGroupId(), g.GetName(), s.servers[g.GetServerGroupId()]))
+	}
+	if servers := s.byDefault[lb.GetLoadBalancerId()]; servers != "" {
+		lines = append(lines, "  default server group: "+servers)
+	}
+	return append(lines, s.domains[lb.GetLoadBalancerId()]...)
+}
+
+// nlb describes an NLB with its listeners.
+func (s sights) nlb(lb *nlbv1.LoadBalancer, listeners []*nlbv1.Listener) []string {
+	lb = plainly(lb)
+	lb.VpcId, lb.ResourceGroupId = "", ""
+	withoutDefaults(lb.ProtoReflect())
+	if lb.GetBusinessStatus() == nlbv1.BusinessStatus_BUSINESS_STATUS_NORMAL {
+		lb.BusinessStatus = 0
+	}
+	for _, zone := range lb.GetZoneMappings() {
+		zone.NetworkInterfaceId, zone.PrivateIpv4Address = "", ""
+	}
+	lines := []string{requestText(lb)}
+	slices.SortFunc(listeners, func(a, b *nlbv1.Listener) int {
+		return cmp.Or(cmp.Compare(a.GetPort()+a.GetStartPort(), b.GetPort()+b.GetStartPort()), cmp.Compare(a.GetProtocol(), b.GetProtocol()))
+	})
+	for _, l := range listeners {
+		port := fmt.Sprint(l.GetPort())
+		if l.GetPort() == 0 {
+			port = fmt.Sprintf("%d-%d", l.GetStartPort(), l.GetEndPort())
+		}
+		protocol := strings.ToLower(strings.TrimPrefix(l.GetProtocol().String(), "LISTENER_PROTOCOL_"))
+		shown := plainly(l)
+		shown.ListenerId, shown.LoadBalancerId, shown.Protocol, shown.Port, shown.StartPort, shown.EndPort = "", "", 0, 0, 0, 0
+		text := fmt.Sprintf("  %s/%s %s %s", port, protocol, l.GetListenerId(), messageText(shown.ProtoReflect()))
+		if more := s.additional[l.GetListenerId()]; len(more) > 0 {
+			text += fmt.Sprintf(" additionalCertificates=%v", more)
+		}
+		lines = append(lines, text)
 	}
 	return lines
+}
+
+// nlbGroup describes a server group of NLBs.
+func (s sights) nlbGroup(g *nlbv1.ServerGroup) string {
+	shown := plainly(g)
+	shown.ServerGroupId, shown.Name, shown.VpcId, shown.ResourceGroupId, shown.Servers = "", "", "", "", nil
+	shown.ServerCount, shown.ServersLoaded, shown.LoadBalancerIds = 0, false, nil
+	withoutDefaults(shown.ProtoReflect())
+	if proto.Equal(shown.GetHealthCheck(), checkByDefault) {
+		shown.HealthCheck = nil
+	}
+	return fmt.Sprintf("%s %s %s: %s", g.GetServerGroupId(), g.GetName(), messageText(shown.ProtoReflect()), s.servers[g.GetServerGroupId()])
 }
 
 // checkByDefault is the health check of a server group of which nobody has asked for another.
 var checkByDefault = &nlbv1.HealthCheck{
 	Enabled: new(true), Type: nlbv1.HealthCheckType_HEALTH_CHECK_TYPE_TCP.Enum(), HealthyThreshold: new(int32(2)),
 	UnhealthyThreshold: new(int32(2)), ConnectTimeout: new(int32(5)), Interval: new(int32(5)),
+}
+
+// byDefaultText are the values of fields that stand for what nobody has asked for; they aren't shown.
+var byDefaultText = strings.Fields(`
+	spec=slb.lcu.elastic internetChargeType=pay_by_traffic bandwidthMbps=5120 status=active crossZoneEnabled=true
+	establishedTimeout=900 persistenceTimeout=0 connectPort=-520 interval=2 healthyThreshold=3 unhealthyThreshold=3 timeout=5
+	idleTimeout=15 requestTimeout=60 gzip=true xForwardedFor=true http2=true tlsCipherPolicy=tls_cipher_policy_1_0
+	httpCode=http_2xx type=tcp healthCheck={enabled=true} ipVersionAffinity=non_affinity`)
+
+// withoutDefaults leaves out what nobody has asked for.
+func withoutDefaults(m protoreflect.Message) {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if f.Kind() == protoreflect.MessageKind && !f.IsList() {
+			withoutDefaults(v.Message())
+		}
+		if slices.Contains(byDefaultText, f.JSONName()+"="+valueText(f, v)) {
+			m.Clear(f)
+		}
+		return true
+	})
 }
 
 // plainly is a message without the fields that say nothing: those of NLBs say most of what they are not.
@@ -138,15 +236,6 @@ func plainly[M proto.Message](m M) M {
 func hasFields(m protoreflect.Message) (has bool) {
 	m.Range(func(protoreflect.FieldDescriptor, protoreflect.Value) bool { has = true; return false })
 	return has
-}
-
-func serversText[S proto.Message](servers []S) string {
-	var texts []string
-	for _, s := range servers {
-		texts = append(texts, messageText(s.ProtoReflect()))
-	}
-	slices.Sort(texts)
-	return strings.Join(texts, " ")
 }
 
 // requestText describes a message in one line: the id of a load balancer or the key of a listener, then the fields.
@@ -178,18 +267,16 @@ func (s *story) networkBalancerOf(request proto.Message) string {
 		return r.GetLoadBalancerIds()[0]
 	}
 	if r, ok := request.(interface{ GetServerGroupId() string }); ok {
-		for _, l := range s.cloud.NLB.Listeners {
-			if l.GetConfig().GetServerGroupId() == r.GetServerGroupId() {
-				return l.GetLoadBalancerId()
+		for _, l := range s.cloud.NLBListeners {
+			if l.ServerGroupID == r.GetServerGroupId() {
+				return l.NLBID
 			}
 		}
 	}
 	if r, ok := request.(*nlbv1.ListServerGroupsRequest); ok && len(r.GetTags()) > 0 {
-		for id, lb := range s.cloud.NLB.LoadBalancers {
-			for _, t := range lb.GetTags() {
-				if t.GetKey() == r.GetTags()[0].GetKey() && t.GetValue() == r.GetTags()[0].GetValue() {
-					return id
-				}
+		for id, lb := range s.cloud.NLBs {
+			if hasTag(lb.Tags, r.GetTags()[0].GetKey(), r.GetTags()[0].GetValue()) {
+				return id
 			}
 		}
 	}
@@ -211,7 +298,8 @@ func loadBalancerOf(message proto.Message) string {
 // untold are fields without meaning for people.
 func untold(name protoreflect.Name) bool {
 	return slices.Contains([]protoreflect.Name{"request_id", "max_age", "load_balancer_id", "server_group_name_prefixes",
-		"network_type", "creation_time", "listeners", "server_groups", "key_pair", "certificate_pem", "private_key_pem"}, name)
+		"network_type", "creation_time", "listeners", "server_groups", "key_pair", "certificate_pem", "private_key_pem",
+		"rule_id", "rules_loaded", "nic_type"}, name)
 }
 
 func messageText(m protoreflect.Message) string {

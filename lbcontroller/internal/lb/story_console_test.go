@@ -1,24 +1,17 @@
 package lb_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-
-	casv1 "alicloud-controllers.dev/proto/cloudgateway/cas/v1"
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	simapi "alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // inConsole does what a user or another tool does in the cloud. What changes nothing is a mistake of the story.
@@ -31,7 +24,7 @@ func (s *story) inConsole(id, text string) {
 			return
 		}
 		all, key := s.thingsOf(text)
-		if !all.has(key) {
+		if all.get(key) == nil {
 			s.t.Fatalf("the cloud has no %q to delete", text)
 		}
 		all.drop(s, key)
@@ -49,36 +42,66 @@ func (s *story) console(id string, value any) {
 	if !ok {
 		s.t.Fatalf("%s needs fields in braces, not %v", id, value)
 	}
-	s.cloud.Lock()
-	defer s.cloud.Unlock()
-	if id == "quota" {
-		s.cloud.ServersPerGroup = int(values["serversPerGroup"].(float64)) //nolint:forcetypeassert // The test fails.
-		s.cloud.NLB.ServersPerGroup = s.cloud.ServersPerGroup
+	if id == "zones-without-nlbs" {
+		s.cloud.Change(func(c *state.Cloud) { c.ZonesWithoutNLBs = append(c.ZonesWithoutNLBs, fmt.Sprint(values["zone"])) })
 		return
 	}
+	if id == "quota" {
+		s.quota(int(values["servers"].(float64))) //nolint:forcetypeassert // The test fails.
+		return
+	}
+	s.cloud.Lock()
+	defer s.cloud.Unlock()
 	all, key := s.thingsOf(id)
-	before, there := all.text(key), all.has(key)
-	if all.change(s, key, values); there && all.text(key) == before {
+	before := jsonText(all.get(key))
+	there := all.get(key) != nil
+	if !there {
+		all.put(key)
+	}
+	s.fill(all.get(key), values)
+	if there && jsonText(all.get(key)) == before {
 		s.t.Fatalf("%s is so already: %s", id, before)
 	}
 }
 
-// dropDomain deletes the further certificates for a domain, and reports whether there were any.
-func (s *story) dropDomain(domain string) bool {
-	had := len(s.cloud.DomainExtensions)
-	maps.DeleteFunc(s.cloud.DomainExtensions, func(_ string, e *gatewaytest.DomainExtension) bool {
-		return e.Extension.GetDomain() == domain
+// quota is how many servers a CLB can have, and a server group of NLBs.
+func (w *world) quota(servers int) {
+	w.setting(func(settings *simapi.Settings) {
+		settings.Quotas.Servers, settings.Quotas.NLBServers = servers, servers
 	})
-	return len(s.cloud.DomainExtensions) < had
+}
+
+// setting changes the settings of the cloud.
+func (w *world) setting(change func(*simapi.Settings)) {
+	settings := w.cloud.Sim.Settings()
+	change(&settings)
+	w.cloud.Sim.SetSettings(settings)
+}
+
+func jsonText(thing any) string {
+	text, err := json.Marshal(thing)
+	if err != nil {
+		panic(err) // The state is made of plain values.
+	}
+	return string(text)
+}
+
+// dropDomain deletes the further certificates for a domain, and reports whether there were any.
+func (s *story) dropDomain(domain string) (had bool) {
+	for _, l := range clbListeners(s.cloud.Cloud) {
+		before := len(l.Domains)
+		l.Domains = slices.DeleteFunc(l.Domains, func(d *state.Domain) bool { return d.Domain == domain })
+		had = had || len(l.Domains) < before
+	}
+	return had
 }
 
 // things are those of one kind in the cloud.
 type things interface {
-	has(key string) bool
-	// text describes one.
-	text(key string) string
-	// change sets fields of one, which is made if it isn't there.
-	change(s *story, key string, values map[string]any)
+	// get returns a pointer to one, nil if there is none.
+	get(key string) any
+	// put adds one that says nothing but its key.
+	put(key string)
 	// drop deletes one, with what can't be without it.
 	drop(s *story, key string)
 }
@@ -86,114 +109,98 @@ type things interface {
 // thingsOf finds the kind of things that an id is of, and the key of the one; the cloud is locked.
 func (s *story) thingsOf(id string) (things, string) {
 	s.t.Helper()
+	c := s.cloud.Cloud
 	instance, port, isListener := strings.Cut(id, ":")
 	kind, rest, _ := strings.Cut(id, "-")
 	switch {
 	case isListener && strings.HasPrefix(instance, "nlb-"):
 		return s.nlbListener(instance, port)
 	case isListener:
-		return clbListener{s.listenerKey(instance, port), s.cloud.Listeners}, ""
+		number, protocol, _ := strings.Cut(port, "/")
+		return clbListener{c: c, id: instance, port: s.number(number), protocol: protocol}, ""
 	case kind == "lsn":
 		return s.nlbListenerByID(id)
-	case kind == "rsp":
-		return clbGroups{s.cloud.ServerGroups}, id
 	case strings.Trim(kind, "0123456789") == "": // The identifier of a certificate that NLBs name.
-		return messages[*casv1.Certificate]{s.cloud.UserCertificates, func() *casv1.Certificate {
-			return &casv1.Certificate{CertificateId: kind, Identifier: id}
-		}}, kind
+		return messages[state.UserCertificate]{all: c.UserCertificates, made: state.UserCertificate{PEM: somePEM()}}, kind
 	case kind == "default": // The default server group of a load balancer.
-		return clbGroups{s.cloud.DefaultGroups}, rest
+		return byDefault{messages[state.LoadBalancer]{all: c.LoadBalancers}}, rest
 	}
-	if all := s.messages(kind, id); all != nil {
+	if all := thingsOfKind(c, kind); all != nil {
 		return all, id
 	}
 	s.t.Fatalf("what is %q?", id)
 	return nil, ""
 }
 
-// messages are the things of a kind that are messages by their id; nil if there is no such kind.
-func (s *story) messages(kind, id string) things {
+// thingsOfKind are the things of a kind by their id; nil if there is no such kind.
+func thingsOfKind(c *state.Cloud, kind string) things {
 	switch kind {
 	case "lb":
-		return messages[*slbv1.LoadBalancer]{s.cloud.LoadBalancers, func() *slbv1.LoadBalancer {
-			return &slbv1.LoadBalancer{LoadBalancerId: id, Name: "by hand", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, Status: "active"}
-		}}
+		return messages[state.LoadBalancer]{all: c.LoadBalancers, made: state.LoadBalancer{Name: "by hand", AddressType: "internet"}}
+	case "rsp":
+		return messages[state.ServerGroup]{all: c.ServerGroups}
 	case "nlb":
-		return messages[*nlbv1.LoadBalancer]{s.cloud.NLB.LoadBalancers, func() *nlbv1.LoadBalancer {
-			return &nlbv1.LoadBalancer{LoadBalancerId: id, Name: "by-hand", VpcId: "vpc-test",
-				AddressType: nlbv1.AddressType_ADDRESS_TYPE_INTERNET, Status: nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_ACTIVE}
-		}}
+		return messages[state.NLB]{all: c.NLBs, made: state.NLB{Name: "by-hand", VpcID: "vpc-test", AddressType: "Internet"}}
 	case "sgp":
-		return messages[*nlbv1.ServerGroup]{s.cloud.NLB.ServerGroups, func() *nlbv1.ServerGroup {
-			return &nlbv1.ServerGroup{ServerGroupId: id, Name: "by-hand", VpcId: "vpc-test"}
-		}}
+		return messages[state.NLBServerGroup]{all: c.NLBServerGroups, made: state.NLBServerGroup{Name: "by-hand", VpcID: "vpc-test"}}
 	case "sg":
-		return messages[*ecsv1.SecurityGroup]{s.cloud.SecurityGroups, func() *ecsv1.SecurityGroup {
-			return &ecsv1.SecurityGroup{SecurityGroupId: id, Name: "by-hand", VpcId: "vpc-test"}
-		}}
+		return messages[state.SecurityGroup]{all: c.SecurityGroups, made: state.SecurityGroup{Name: "by-hand", VpcID: "vpc-test", Type: "normal"}}
 	case "i":
-		return messages[*ecsv1.Instance]{s.cloud.Instances, func() *ecsv1.Instance {
-			return &ecsv1.Instance{InstanceId: id, VpcId: "vpc-test", Status: "Running"}
-		}}
+		return messages[state.Instance]{all: c.Instances, made: state.Instance{VpcID: "vpc-test", Status: "Running"}}
 	case "eni":
-		return messages[*ecsv1.NetworkInterface]{s.cloud.NetworkInterfaces, func() *ecsv1.NetworkInterface {
-			return &ecsv1.NetworkInterface{NetworkInterfaceId: id, VpcId: "vpc-test", Status: "InUse"}
-		}}
+		return messages[state.NetworkInterface]{all: c.Interfaces, made: state.NetworkInterface{VpcID: "vpc-test", VSwitchID: "vsw-p",
+			Type: "Secondary", Status: "InUse", InstanceID: podsInstance}}
 	case "eip":
-		return messages[*vpcv1.Eip]{s.cloud.Eips, func() *vpcv1.Eip { return &vpcv1.Eip{AllocationId: id, InstanceType: "SlbInstance"} }}
+		return messages[state.Eip]{all: c.Eips, made: state.Eip{InstanceType: "SlbInstance", Status: "InUse", Bandwidth: "5"}}
 	case "vsw":
-		return messages[*vpcv1.VSwitch]{s.cloud.VSwitches, func() *vpcv1.VSwitch { return &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test"} }}
+		return messages[state.VSwitch]{all: c.VSwitches, made: state.VSwitch{VpcID: "vpc-test", CidrBlock: "192.168.250.0/24"}}
 	case "acl":
-		return messages[*slbv1.AccessControlList]{s.cloud.AccessControlLists, func() *slbv1.AccessControlList {
-			return &slbv1.AccessControlList{AclId: id}
-		}}
-	case "cert":
-		return messages[*slbv1.ServerCertificate]{s.cloud.ServerCertificates, func() *slbv1.ServerCertificate {
-			return &slbv1.ServerCertificate{ServerCertificateId: id}
-		}}
+		return messages[state.Acl]{all: c.Acls, made: state.Acl{Name: "of a user", IPVersion: "ipv4"}}
+	case "cert", "certificate":
+		return messages[state.Certificate]{all: c.Certificates}
 	}
 	return nil
 }
 
-// messages are things that are messages.
-type messages[M proto.Message] struct {
-	all  map[string]M
-	make func() M
+// messages are things by their ids.
+type messages[T any] struct {
+	all  map[string]*T
+	made T // as it is made
 }
 
-func (m messages[M]) has(key string) bool {
-	_, there := m.all[key]
-	return there
-}
-
-func (m messages[M]) text(key string) string {
-	if !m.has(key) {
-		return ""
+func (m messages[T]) get(key string) any {
+	if m.all[key] == nil {
+		return nil
 	}
-	return compact(m.all[key])
+	return m.all[key]
 }
 
-func (m messages[M]) change(s *story, key string, values map[string]any) {
-	s.t.Helper()
-	if !m.has(key) {
-		m.all[key] = m.make()
-	}
-	s.fill(m.all[key].ProtoReflect(), values)
+func (m messages[T]) put(key string) {
+	made := m.made
+	m.all[key] = &made
 }
 
-func (m messages[M]) drop(s *story, key string) {
+func (m messages[T]) drop(s *story, key string) {
 	delete(m.all, key)
+	c := s.cloud.Cloud
 	switch any(m.all).(type) {
-	case map[string]*slbv1.LoadBalancer:
-		maps.DeleteFunc(s.cloud.Listeners, func(k gatewaytest.ListenerKey, _ *slbv1.Listener) bool { return k.LoadBalancerID == key })
-		maps.DeleteFunc(s.cloud.ServerGroups, func(_ string, g *gatewaytest.ServerGroup) bool { return g.LoadBalancerID == key })
-		maps.DeleteFunc(s.cloud.DomainExtensions, func(_ string, e *gatewaytest.DomainExtension) bool { return e.Listener.LoadBalancerID == key })
-		delete(s.cloud.DefaultGroups, key)
-	case map[string]*nlbv1.LoadBalancer:
-		maps.DeleteFunc(s.cloud.NLB.Listeners, func(_ string, l *nlbv1.Listener) bool { return l.GetLoadBalancerId() == key })
-	case map[string]*ecsv1.Instance:
-		maps.DeleteFunc(s.cloud.NetworkInterfaces, func(_ string, eni *ecsv1.NetworkInterface) bool { return eni.GetInstanceId() == key })
+	case map[string]*state.LoadBalancer:
+		maps.DeleteFunc(c.ServerGroups, func(_ string, g *state.ServerGroup) bool { return g.LoadBalancerID == key })
+	case map[string]*state.NLB:
+		maps.DeleteFunc(c.NLBListeners, func(_ string, l *state.NLBListener) bool { return l.NLBID == key })
+	case map[string]*state.Instance:
+		maps.DeleteFunc(c.Interfaces, func(_ string, eni *state.NetworkInterface) bool { return eni.InstanceID == key })
 	}
+}
+
+// byDefault is the default server group of a load balancer.
+type byDefault struct{ messages[state.LoadBalancer] }
+
+func (d byDefault) get(key string) any {
+	if d.all[key] == nil {
+		return nil
+	}
+	return &d.all[key].DefaultServers
 }
 
 // nlbListener finds the listener of an NLB by its port, or two as in 80-90, and protocol. One that isn't there would be a user's.
@@ -201,221 +208,171 @@ func (s *story) nlbListener(instance, port string) (things, string) {
 	s.t.Helper()
 	number, protocol, _ := strings.Cut(port, "/")
 	first, last, isRange := strings.Cut(number, "-")
-	byHand := &nlbv1.Listener{
-		ListenerId: fmt.Sprintf("lsn-of-%s-%s@%s", instance, protocol, number), LoadBalancerId: instance, Port: int32(s.number(first)),
-		Protocol: nlbv1.ListenerProtocol(nlbv1.ListenerProtocol_value["LISTENER_PROTOCOL_"+strings.ToUpper(protocol)]),
-		Status:   nlbv1.ListenerStatus_LISTENER_STATUS_RUNNING, Config: &nlbv1.ListenerConfig{Description: new("by hand")},
-	}
+	byHand := state.NLBListener{NLBID: instance, Port: s.number(first), Protocol: strings.ToUpper(protocol), Description: "by hand"}
 	if isRange {
-		byHand.Port, byHand.StartPort, byHand.EndPort = 0, byHand.GetPort(), int32(s.number(last))
+		byHand.Port, byHand.StartPort, byHand.EndPort = 0, byHand.Port, s.number(last)
 	}
-	all := messages[*nlbv1.Listener]{s.cloud.NLB.Listeners, func() *nlbv1.Listener { return byHand }}
-	for id, l := range s.cloud.NLB.Listeners {
-		if l.GetLoadBalancerId() == instance && l.GetProtocol() == byHand.GetProtocol() && l.GetPort() == byHand.GetPort() &&
-			l.GetStartPort() == byHand.GetStartPort() && l.GetEndPort() == byHand.GetEndPort() {
+	all := messages[state.NLBListener]{all: s.cloud.NLBListeners, made: byHand}
+	for id, l := range s.cloud.NLBListeners {
+		if l.NLBID == instance && l.Protocol == byHand.Protocol && portsOf(l) == number {
 			return all, id
 		}
 	}
-	return all, byHand.GetListenerId()
+	return all, fmt.Sprintf("lsn-of-%s-%s@%s", instance, protocol, number)
 }
 
 // nlbListenerByID finds the listener of an NLB by its id, of which the port can be left out.
 func (s *story) nlbListenerByID(id string) (things, string) {
 	s.t.Helper()
-	for key := range s.cloud.NLB.Listeners {
+	for key := range s.cloud.NLBListeners {
 		if key == id || strings.HasPrefix(key, id+"@") {
-			return messages[*nlbv1.Listener]{all: s.cloud.NLB.Listeners}, key
+			return messages[state.NLBListener]{all: s.cloud.NLBListeners}, key
 		}
 	}
 	s.t.Fatalf("the cloud has no listener %q; a user makes one by its load balancer and port, as in nlb-1:80/tcp", id)
 	return nil, ""
 }
 
-func (s *story) listenerKey(instance, port string) gatewaytest.ListenerKey {
-	s.t.Helper()
-	number, protocol, _ := strings.Cut(port, "/")
-	return gatewaytest.ListenerKey{
-		LoadBalancerID: instance, Port: int32(s.number(number)),
-		Protocol: slbv1.Protocol(slbv1.Protocol_value["PROTOCOL_"+strings.ToUpper(protocol)]),
-	}
-}
-
 // clbListener is a listener of a CLB.
 type clbListener struct {
-	id  gatewaytest.ListenerKey
-	all map[gatewaytest.ListenerKey]*slbv1.Listener
+	c        *state.Cloud
+	id       string
+	port     int
+	protocol string
 }
 
-func (l clbListener) has(string) bool { return l.all[l.id] != nil }
-
-func (l clbListener) text(string) string { return compact(l.all[l.id]) }
-
-func (l clbListener) change(s *story, _ string, values map[string]any) {
-	s.t.Helper()
-	if l.all[l.id] == nil {
-		l.all[l.id] = &slbv1.Listener{
-			Key: &slbv1.ListenerKey{LoadBalancerId: l.id.LoadBalancerID, Port: l.id.Port, Protocol: l.id.Protocol}, Status: "running",
-			Config: &slbv1.ListenerConfig{Description: new("by hand"), Scheduler: new("wrr")},
-		}
+func (l clbListener) get(string) any {
+	if found := listenerAt(l.c, l.id, l.port, l.protocol); found != nil {
+		return found
 	}
-	s.fill(l.all[l.id].ProtoReflect(), values)
+	return nil
 }
 
-func (l clbListener) drop(*story, string) { delete(l.all, l.id) }
+func (l clbListener) put(string) {
+	lb := l.c.LoadBalancers[l.id]
+	lb.Listeners = append(lb.Listeners, listenerByHand(l.port, l.protocol, "", "by hand"))
+}
 
-func (s *story) fill(m protoreflect.Message, values map[string]any) {
+func (l clbListener) drop(*story, string) {
+	dropListeners(l.c, l.id, func(other *state.Listener) bool { return other.Port == l.port && other.Protocol == l.protocol })
+}
+
+// fill sets fields of a thing by their names in the state of the simulated cloud. Tags are a map, in which null takes one away, and
+// servers are written ID:PORT=WEIGHT, with /ADDRESS behind the id of a network interface. What begins with a capital is an attribute of
+// a listener of a CLB.
+func (s *story) fill(thing any, values map[string]any) {
 	s.t.Helper()
+	plain := map[string]any{}
 	for name, value := range values {
-		field := m.Descriptor().Fields().ByJSONName(name)
-		if field == nil {
-			s.t.Fatalf("%s has no %q", m.Descriptor().Name(), name)
-		}
+		list, isList := value.([]any)
 		fields, isMap := value.(map[string]any)
-		text, isText := value.(string)
-		servers, isList := value.([]any)
+		l, isListener := thing.(*state.Listener)
+		certificate, isUsers := thing.(*state.UserCertificate)
 		switch {
-		case isList && name == "servers":
-			s.fillServers(m, field, servers)
-		case isMap && field.IsList(): // Tags: null takes one away.
-			for _, key := range slices.Sorted(maps.Keys(fields)) {
-				list := m.Mutable(field).List()
-				kept := slices.DeleteFunc(tagsOf(list), func(t *commonv1.Tag) bool { return t.GetKey() == key })
-				if fields[key] != nil {
-					kept = append(kept, tag(key, fmt.Sprint(fields[key])))
-				}
-				list.Truncate(0)
-				for _, t := range kept {
-					list.Append(protoreflect.ValueOfMessage(t.ProtoReflect()))
-				}
-			}
-		case isMap:
-			s.fill(m.Mutable(field).Message(), fields)
-		case isText && field.Kind() == protoreflect.EnumKind:
-			for i := range field.Enum().Values().Len() {
-				if v := field.Enum().Values().Get(i); strings.HasSuffix(string(v.Name()), "_"+text) {
-					m.Set(field, protoreflect.ValueOfEnum(v.Number()))
-				}
-			}
-		default:
-			data, err := json.Marshal(map[string]any{name: value})
-			s.must(err)
-			fresh := m.New()
-			s.must(protojson.Unmarshal(data, fresh.Interface()))
-			if m.Clear(field); fresh.Has(field) {
-				m.Set(field, fresh.Get(field))
-			}
-		}
-	}
-}
-
-func tagsOf(list protoreflect.List) (tags []*commonv1.Tag) {
-	for i := range list.Len() {
-		if t, ok := list.Get(i).Message().Interface().(*commonv1.Tag); ok {
-			tags = append(tags, t)
-		}
-	}
-	return tags
-}
-
-// fillServers sets the servers of an NLB's server group.
-func (s *story) fillServers(m protoreflect.Message, field protoreflect.FieldDescriptor, texts []any) {
-	s.t.Helper()
-	list := m.NewField(field).List()
-	for _, text := range texts {
-		server := s.nlbServer(fmt.Sprint(text))
-		for i := range m.Get(field).List().Len() { // Another weight leaves it whose it is.
-			old, ok := m.Get(field).List().Get(i).Message().Interface().(*nlbv1.Server)
-			if ok && old.GetServerId() == server.GetServerId() && old.GetPort() == server.GetPort() {
-				server.Description = old.GetDescription()
-			}
-		}
-		list.Append(protoreflect.ValueOfMessage(server.ProtoReflect()))
-	}
-	m.Set(field, protoreflect.ValueOfList(list))
-}
-
-// nlbServer is a server of an NLB by its text. An address alone is a server, too.
-func (s *story) nlbServer(text string) *nlbv1.Server {
-	s.t.Helper()
-	like := s.server(text)
-	server := &nlbv1.Server{
-		Type: nlbv1.ServerType_SERVER_TYPE_ECS, ServerId: like.GetServerId(), ServerIp: like.GetServerIp(), Port: like.GetPort(),
-		Weight: like.Weight, Description: like.GetDescription(), Status: nlbv1.ServerStatus_SERVER_STATUS_AVAILABLE,
-	}
-	if like.GetType() == slbv1.ServerType_SERVER_TYPE_ENI {
-		server.Type = nlbv1.ServerType_SERVER_TYPE_ENI
-	}
-	if _, err := netip.ParseAddr(server.GetServerId()); err == nil {
-		server.Type, server.ServerIp = nlbv1.ServerType_SERVER_TYPE_IP, server.GetServerId()
-	}
-	return server
-}
-
-// clbGroups are server groups of CLBs. Their servers are written ID:PORT=WEIGHT, with /ADDRESS behind the id of an interface.
-type clbGroups struct {
-	all map[string]*gatewaytest.ServerGroup
-}
-
-func (g clbGroups) has(key string) bool { return g.all[key] != nil }
-
-func (g clbGroups) text(key string) string {
-	if !g.has(key) {
-		return ""
-	}
-	return fmt.Sprint(g.all[key].LoadBalancerID, g.all[key].Name, serversText(g.all[key].Servers))
-}
-
-func (g clbGroups) drop(_ *story, key string) { delete(g.all, key) }
-
-func (g clbGroups) change(s *story, id string, values map[string]any) {
-	all := g.all
-	s.t.Helper()
-	group, there := all[id]
-	if !there {
-		group = &gatewaytest.ServerGroup{ID: id}
-		all[id] = group
-	}
-	for name, value := range values {
-		switch list, isList := value.([]any); {
-		case name == "loadBalancerId":
-			group.LoadBalancerID = fmt.Sprint(value)
-		case name == "name":
-			group.Name = fmt.Sprint(value)
 		case name == "servers" && isList:
-			had := group.Servers
-			group.Servers = nil
-			for _, text := range list {
-				server := s.server(fmt.Sprint(text))
-				for _, old := range had { // Another weight leaves it whose it is.
-					if old.GetServerId() == server.GetServerId() && old.GetPort() == server.GetPort() {
-						server.Description = old.GetDescription()
-					}
-				}
-				group.Servers = append(group.Servers, server)
-			}
+			s.fillServers(thing, list)
+		case name == "tags" && isMap:
+			s.fillTags(thing, fields)
+		case isUsers && name == "expires":
+			end, err := time.Parse(time.RFC3339, fmt.Sprint(value))
+			s.must(err)
+			certificate.PEM = pemUntil(end)
+		case isListener && name[0] >= 'A' && name[0] <= 'Z':
+			l.Attributes[name] = fmt.Sprint(value)
 		default:
-			s.t.Fatalf("a server group has no %q", name)
+			plain[name] = value
 		}
 	}
-	for _, server := range group.Servers {
-		if !there && strings.HasPrefix(group.Name, "k8s/") { // A controller has made it, with its servers.
-			server.Description = group.Name
+	decoder := json.NewDecoder(bytes.NewReader([]byte(jsonText(plain))))
+	decoder.DisallowUnknownFields()
+	if len(plain) > 0 {
+		s.must(decoder.Decode(thing))
+	}
+	if group, ok := thing.(*state.SecurityGroup); ok {
+		for i := range group.Rules {
+			group.Rules[i].ID = fmt.Sprint("sgr-by-hand-", i+1)
 		}
+	}
+	if list, ok := thing.(*state.NetworkInterface); ok && len(list.PrivateIPs) > 0 {
+		list.PrimaryIP = list.PrivateIPs[0]
 	}
 }
 
-func (s *story) server(text string) *slbv1.Server {
+func (s *story) fillTags(thing any, values map[string]any) {
+	s.t.Helper()
+	var has struct {
+		Tags []state.Tag `json:"tags"`
+	}
+	s.must(json.Unmarshal([]byte(jsonText(thing)), &has))
+	tags := slices.DeleteFunc(has.Tags, func(t state.Tag) bool { _, named := values[t.Key]; return named })
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if values[key] != nil {
+			tags = append(tags, tag(key, fmt.Sprint(values[key])))
+		}
+	}
+	s.must(json.Unmarshal([]byte(jsonText(map[string]any{"tags": tags})), thing))
+}
+
+// fillServers sets the servers of a group.
+func (s *story) fillServers(thing any, texts []any) {
+	s.t.Helper()
+	var servers []*state.Server
+	for _, text := range texts {
+		servers = append(servers, s.server(fmt.Sprint(text)))
+	}
+	switch group := thing.(type) {
+	case *state.ServerGroup:
+		if group.Servers == nil && strings.HasPrefix(group.Name, "k8s/") { // A controller has made it, with its servers.
+			for _, server := range servers {
+				server.Description = group.Name
+			}
+		}
+		group.Servers = likeBefore(group.Servers, servers)
+	case *[]*state.Server:
+		*group = likeBefore(*group, servers)
+	case *state.NLBServerGroup:
+		had := group.Servers
+		group.Servers = nil
+		for _, server := range servers {
+			fresh := nlbInstanceServer(server.ServerID, server.Port, server.Weight, server.Description)
+			if fresh.ServerIP = server.ServerIP; server.Type == "eni" {
+				fresh.Type = "Eni"
+			}
+			if _, err := netip.ParseAddr(server.ServerID); err == nil { // An address alone is a server, too.
+				fresh.Type, fresh.ServerIP = "Ip", server.ServerID
+			}
+			for _, old := range had { // Another weight leaves it whose it is.
+				if old.ServerID == fresh.ServerID && old.Port == fresh.Port {
+					fresh.Description, fresh.ServerIP = old.Description, old.ServerIP
+				}
+			}
+			group.Servers = append(group.Servers, fresh)
+		}
+	default:
+		s.t.Fatalf("%T has no servers", thing)
+	}
+}
+
+// likeBefore lets servers that are there be whose they were.
+func likeBefore(had, servers []*state.Server) []*state.Server {
+	for _, server := range servers {
+		for _, old := range had {
+			if old.ServerID == server.ServerID && old.Port == server.Port {
+				server.Description = old.Description
+			}
+		}
+	}
+	return servers
+}
+
+func (s *story) server(text string) *state.Server {
 	s.t.Helper()
 	colon := strings.LastIndexByte(text, ':')
-	place := text[:colon]
 	port, weight, _ := strings.Cut(text[colon+1:], "=")
-	id, address, isENI := strings.Cut(place, "/")
-	server := &slbv1.Server{
-		Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, ServerIp: address, Port: int32(s.number(port)),
-		Weight: new(int32(s.number(weight))), Description: "by hand",
-	}
-	if isENI {
-		server.Type = slbv1.ServerType_SERVER_TYPE_ENI
+	id, address, isENI := strings.Cut(text[:colon], "/")
+	server := instanceServer(id, s.number(port), s.number(weight), "by hand")
+	if server.ServerIP = address; isENI {
+		server.Type = "eni"
 	}
 	return server
 }

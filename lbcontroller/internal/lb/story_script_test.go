@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	simapi "alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -107,9 +109,7 @@ func (s *story) do(line string) {
 	case "job":
 		s.job(words)
 	case "listeners": // start in 5s
-		s.cloud.Lock()
-		s.cloud.ListenerStart = s.duration(words[len(words)-1])
-		s.cloud.Unlock()
+		s.setting(func(settings *simapi.Settings) { settings.ListenerStart = s.duration(words[len(words)-1]) })
 	case "secret":
 		s.putSecret(words[0], words[1])
 	case "plan":
@@ -207,38 +207,20 @@ func (s *story) trouble(verb string, words []string) {
 // job is what a command says about the jobs of an NLB's writes to come.
 func (s *story) job(words []string) {
 	s.t.Helper()
-	r := &rule{text: "job " + strings.Join(words, " "), left: 1, job: &gatewaytest.Job{}}
-	r.method, r.about, _ = strings.Cut(strings.TrimSuffix(words[0], ")"), "(")
+	r := fault.Rule{ID: "job " + strings.Join(words, " "), Product: "nlb", Action: strings.TrimPrefix(words[0], "nlb."), Job: true, Times: 1}
 	for words = words[1:]; len(words) > 0; {
 		switch {
 		case words[0] == "takes" && len(words) > 1:
-			r.job.Takes, words = s.duration(words[1]), words[2:]
+			r.Latency, words = simapi.Duration(s.duration(words[1])), words[2:]
 		case words[0] == "fails" && len(words) > 1:
-			r.job.Fails, words = words[1], words[2:]
+			r.Error, words = &fault.Error{Code: words[1], Message: "the job has failed"}, words[2:]
 		case words[0] == "always":
-			r.left, words = everyTime, words[1:]
+			r.Times, words = 0, words[1:]
 		default:
-			r.left, words = s.number(words[0]), words[1:]
+			r.Times, words = s.number(words[0]), words[1:]
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rules = append(s.rules, r)
-}
-
-// jobOf finds out what becomes of the job of a write.
-func (s *story) jobOf(method string, request proto.Message) gatewaytest.Job {
-	text := requestText(request)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.rules {
-		if r.job != nil && r.left > 0 && r.method == method && strings.Contains(text, r.about) {
-			r.left--
-			r.struck++
-			return *r.job
-		}
-	}
-	return gatewaytest.Job{}
+	s.must(s.cloud.Sim.AddFaults(r))
 }
 
 // heal ends all trouble. What was ordered and has never struck shows nothing, so it is a mistake of the story.
@@ -252,6 +234,12 @@ func (s *story) heal() {
 		}
 	}
 	s.rules = nil
+	for _, r := range s.cloud.Sim.Faults() {
+		if r.Struck < max(r.Times, 1) {
+			s.t.Errorf("%q has struck %d times, and is left over", r.ID, r.Struck)
+		}
+	}
+	s.must(s.cloud.Sim.SetFaults())
 }
 
 // faultOf finds out what becomes of a call of a method; of a write to the API server with method "patch".
@@ -263,9 +251,6 @@ func (s *story) faultOf(method, text string) (gatewaytest.Fault, time.Duration) 
 		return gatewaytest.Fault{Before: errDead}, 0
 	}
 	for _, r := range s.rules {
-		if r.job != nil {
-			continue
-		}
 		if r.method == "" && method != "patch" {
 			r.number--
 		}

@@ -96,7 +96,7 @@ type story struct {
 	dead    bool // the process has died and reaches nobody any more
 }
 
-func newStory(t *testing.T, files []txtar.File, before ...func(*story)) *story {
+func newStory(t *testing.T, files []txtar.File) *story {
 	t.Helper()
 	s := &story{world: newWorld(t), files: map[string]string{}, cfg: config.Default(),
 		applied: map[string]*corev1.Service{}, nodePort: 30000, shown: map[string]string{}, begun: map[string]int{},
@@ -118,18 +118,10 @@ func newStory(t *testing.T, files []txtar.File, before ...func(*story)) *story {
 			s.console(id, things[id])
 		}
 	}
-	for _, b := range before {
-		b(s)
-	}
-	if s.cloud.Behind == nil {
-		watchOver(s.world)
-	}
+	watchOver(s.world)
 	s.events.named = true
 	s.failing = s.apiFault
 	s.cloud.Interpose(s.cloudFault)
-	s.cloud.Lock()
-	s.cloud.NLB.Job = s.jobOf
-	s.cloud.Unlock()
 	s.config = func(c *settings) {
 		c.Controller.Client = unhurried{s.kube}
 		c.Controller.SecretNamespaces = s.cfg.TLSSecretNamespaces
@@ -311,6 +303,14 @@ func (s *story) toldCalls() (lines []string) {
 				calls[n-1], calls[n] = calls[n], calls[n-1]
 			}
 		}
+		for i := 0; i < len(calls); { // Those of several server groups are made at the same time, and end in any order.
+			n := 1
+			for method := ofGroups(calls[i].text); method != "" && i+n < len(calls) && ofGroups(calls[i+n].text) == method; {
+				n++
+			}
+			slices.SortStableFunc(calls[i:i+n], func(a, b told) int { return strings.Compare(groupOf(a.text), groupOf(b.text)) })
+			i += n
+		}
 		for i := 0; i < len(calls); {
 			n := 1
 			for i+n < len(calls) && calls[i+n] == calls[i] {
@@ -335,7 +335,7 @@ func (s *story) toldCalls() (lines []string) {
 			text += background
 		}
 		if c.Err != nil {
-			text += " -> " + c.Err.Error()
+			text += " -> " + s.certificates.named(c.Err.Error())
 		}
 		if id := s.loadBalancerOf(c.Request); id != "" {
 			about = id
@@ -349,6 +349,19 @@ func (s *story) toldCalls() (lines []string) {
 	s.cloud.ResetCalls()
 	return lines
 }
+
+// ofGroups is the method of a call that changes a server group of NLBs, "" for other calls.
+func ofGroups(text string) string {
+	method, _, _ := strings.Cut(text, " ")
+	switch method {
+	case "nlb.CreateServerGroup", "nlb.UpdateServerGroup", "nlb.DeleteServerGroup", "nlb.ApplyServerChanges":
+		return method
+	}
+	return ""
+}
+
+// groupOf is the method of a call and the server group that it is about.
+func groupOf(text string) string { return strings.Join(strings.SplitN(text, " ", 3)[:2], " ") }
 
 // parted splits a list in those for which something doesn't hold and those for which it does.
 func parted[T any](list []T, holds func(T) bool) (not, those []T) {
@@ -475,5 +488,4 @@ type rule struct {
 	wait   time.Duration
 	fault  gatewaytest.Fault
 	dies   bool
-	job    *gatewaytest.Job // it is about the job of the write
 }

@@ -2,17 +2,17 @@ package lb_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
@@ -28,9 +28,9 @@ const (
 // legacy is what the existing CCM left of the Service web: on the Service, and in the cloud.
 type legacy struct {
 	service   *corev1.Service
-	lb        *slbv1.LoadBalancer
-	listeners []*slbv1.Listener
-	groups    []*gatewaytest.ServerGroup
+	lb        *state.LoadBalancer
+	listeners []*state.Listener
+	groups    []*state.ServerGroup
 	pods      []discoveryv1.Endpoint
 	// extensions are certificates by domain of listener 80.
 	extensions map[string]string
@@ -42,14 +42,13 @@ func newLegacy() *legacy {
 	svc.Finalizers = []string{Finalizer}
 	svc.Labels = map[string]string{LabelHash: strings.Repeat("a", 56), LabelLoadBalancerID: oldLB}
 	svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: oldAddress}}
-	l := &legacy{service: svc, lb: &slbv1.LoadBalancer{
-		LoadBalancerId: oldLB, Name: instance, Address: oldAddress, AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, Status: "active",
-		InstanceChargeType: slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU, DeleteProtection: true,
-		ModificationProtection: &slbv1.ModificationProtection{Enabled: true, Reason: "managed.by.ack"},
+	l := &legacy{service: svc, lb: &state.LoadBalancer{
+		ID: oldLB, Name: instance, Address: oldAddress, AddressType: "internet", InstanceChargeType: "PayByCLCU", DeleteProtection: "on",
+		ModificationStatus: "ConsoleProtection", ModificationReason: "managed.by.ack",
 	}}
 	l.lb.Tags = append(l.lb.Tags, tag("kubernetes.do.not.delete", instance), tag("ack.aliyun.com", clusterID))
 	l.group("30080", l.node(1, 30080, 100), l.node(2, 30080, 100))
-	l.listener(80, tcp, "30080").BandwidthMbps = proto.Int32(-1)
+	l.listener(80, tcp, "30080")["Bandwidth"] = "-1"
 	return l
 }
 
@@ -83,37 +82,33 @@ func TestTakeoverIgnoresFields(t *testing.T) {
 // groupName is the name of a vServer group and the description of its servers.
 func groupName(port string) string { return "k8s/" + port + "/web/default/" + clusterID }
 
-func (l *legacy) group(port string, servers ...*slbv1.Server) {
+func (l *legacy) group(port string, servers ...*state.Server) {
 	for _, s := range servers {
 		s.Description = groupName(port)
 	}
-	l.groups = append(l.groups, &gatewaytest.ServerGroup{ID: "rsp-" + port, LoadBalancerID: oldLB, Name: groupName(port), Servers: servers})
+	l.groups = append(l.groups, &state.ServerGroup{ID: "rsp-" + port, LoadBalancerID: oldLB, Name: groupName(port), Servers: servers})
 }
 
 // node is a server; the cloud fills in an address that the CCM doesn't send.
-func (l *legacy) node(n int, port, weight int32) *slbv1.Server {
-	return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: fmt.Sprintf("i-%d", n),
-		ServerIp: fmt.Sprintf("192.168.0.%d", n), Port: port, Weight: new(weight)}
+func (l *legacy) node(n, port, weight int) *state.Server {
+	s := instanceServer(fmt.Sprintf("i-%d", n), port, weight, "")
+	s.ServerIP = fmt.Sprintf("192.168.0.%d", n)
+	return s
 }
 
 // listener adds a running listener as the cloud describes it, and returns its attributes.
-func (l *legacy) listener(port int32, protocol slbv1.Protocol, group string) *slbv1.ListenerConfig {
-	config := &slbv1.ListenerConfig{
-		Description: new(fmt.Sprintf("k8s/%d/web/default/%s", port, clusterID)), Scheduler: new("rr"),
-		HealthCheck: &slbv1.HealthCheck{Enabled: new(protocol == tcp || protocol == udp)},
-	}
+func (l *legacy) listener(port int, protocol slbv1.Protocol, group string) map[string]string {
+	name := strings.ToLower(strings.TrimPrefix(protocol.String(), "PROTOCOL_"))
+	added := listenerByHand(port, name, "", fmt.Sprintf("k8s/%d/web/default/%s", port, clusterID))
+	added.Attributes["Scheduler"] = "rr"
 	if group != "" {
-		config.ServerGroupId = new("rsp-" + group)
+		added.Attributes["VServerGroupId"] = "rsp-" + group
 	}
 	if protocol == http || protocol == https {
-		config.StickySession, config.IdleTimeout, config.RequestTimeout = new(false), proto.Int32(15), proto.Int32(60)
-		config.Gzip, config.XForwardedFor, config.XForwardedForSlbId, config.XForwardedForSlbIp = new(true), new(true), new(false), new(false)
-	} else {
-		config.PersistenceTimeout = proto.Int32(0)
+		added.Attributes["HealthCheck"] = "off"
 	}
-	key := &slbv1.ListenerKey{LoadBalancerId: oldLB, Port: port, Protocol: protocol}
-	l.listeners = append(l.listeners, &slbv1.Listener{Key: key, Status: "running", Config: config})
-	return config
+	l.listeners = append(l.listeners, added)
+	return added.Attributes
 }
 
 // none takes listeners and groups away, to make others.
@@ -126,20 +121,15 @@ func (l *legacy) seed(w *world) {
 	w.stop()
 	w.addENI("eni-1", "10.0.0.1", "10.0.0.2")
 	w.cloud.Lock()
-	w.cloud.LoadBalancers[l.lb.GetLoadBalancerId()] = l.lb
-	w.cloud.Eips["eip-1"] = &vpcv1.Eip{AllocationId: "eip-1", IpAddress: "8.8.4.4", InstanceId: oldLB, InstanceType: "SlbInstance"}
+	w.cloud.LoadBalancers[l.lb.ID], l.lb.Listeners = l.lb, l.listeners
+	w.cloud.Eips["eip-old"] = &state.Eip{Address: "8.8.4.4", InstanceID: oldLB, InstanceType: "SlbInstance", Status: "InUse"}
+	w.cloud.Acls["acl-1"] = &state.Acl{Name: "users"}
 	for _, g := range l.groups {
 		w.cloud.ServerGroups[g.ID] = g
 	}
-	for _, x := range l.listeners {
-		w.cloud.Listeners[gatewaytest.ListenerKey{LoadBalancerID: l.lb.GetLoadBalancerId(), Port: x.GetKey().GetPort(),
-			Protocol: x.GetKey().GetProtocol()}] = x
-	}
-	for domain, certificate := range l.extensions {
-		w.cloud.DomainExtensions["de-"+domain] = &gatewaytest.DomainExtension{
-			Listener:  gatewaytest.ListenerKey{LoadBalancerID: oldLB, Port: 80, Protocol: https},
-			Extension: &slbv1.DomainExtension{DomainExtensionId: "de-" + domain, Domain: domain, ServerCertificateId: certificate},
-		}
+	for _, domain := range slices.Sorted(maps.Keys(l.extensions)) {
+		l.listeners[0].Domains = append(l.listeners[0].Domains, &state.Domain{ID: "de-" + domain, Domain: domain,
+			CertificateID: l.extensions[domain]})
 	}
 	w.cloud.Unlock()
 	if l.pods != nil {
@@ -164,12 +154,14 @@ func TestTakeover(t *testing.T) {
 			delete(l.service.Labels, LabelLoadBalancerID)
 		}, find},
 		"before hash, finalizer and cluster tag": {func(l *legacy) {
-			l.service.Labels, l.service.Finalizers, l.lb.Tags = nil, nil, l.lb.GetTags()[:1]
+			l.service.Labels, l.service.Finalizers, l.lb.Tags = nil, nil, l.lb.Tags[:1]
 		}, find},
 		"paid by specification": {func(l *legacy) {
-			l.lb.InstanceChargeType, l.lb.Spec = slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC, "slb.s1.small"
+			l.lb.InstanceChargeType, l.lb.Spec = "PayBySpec", "slb.s1.small"
 		}, look},
-		"unprotected": {func(l *legacy) { l.lb.DeleteProtection, l.lb.ModificationProtection = false, nil }, look},
+		"unprotected": {func(l *legacy) {
+			l.lb.DeleteProtection, l.lb.ModificationStatus, l.lb.ModificationReason = "off", "NonProtection", ""
+		}, look},
 		"tags and a name of others": {func(l *legacy) {
 			l.lb.Name = "renamed in the console"
 			l.lb.Tags = append(l.lb.Tags, tag("acs:rm:rgId", "rg-1"), tag("owner", "alice"))
@@ -197,16 +189,16 @@ func TestTakeover(t *testing.T) {
 			annotated(annotation.ProtocolPort, "http:80")(l.service)
 			l.group("30080", l.node(1, 30080, 100), l.node(2, 30080, 100))
 			c := l.listener(80, http, "30080")
-			c.Scheduler, c.BandwidthMbps, c.IdleTimeout = new("wlc"), proto.Int32(50), proto.Int32(33)
-			c.StickySession, c.StickySessionType, c.CookieTimeout = new(true), new("insert"), proto.Int32(9)
-			c.HealthCheck = &slbv1.HealthCheck{Enabled: new(true), Uri: new("/healthz")}
-			c.AclEnabled, c.AclType, c.AclIds = new(true), new("white"), []string{"acl-1"}
+			maps.Copy(c, map[string]string{"Scheduler": "wlc", "Bandwidth": "50", "IdleTimeout": "33", "StickySession": "on",
+				"StickySessionType": "insert", "CookieTimeout": "9", "HealthCheck": "on", "HealthCheckURI": "/healthz",
+				"AclStatus": "on", "AclType": "white"})
+			l.listeners[0].AclIDs = []string{"acl-1"}
 		}, look},
-		"bandwidth of a listener set by hand": {func(l *legacy) { l.listeners[0].Config.BandwidthMbps = proto.Int32(20) }, look},
+		"bandwidth of a listener set by hand": {func(l *legacy) { l.listeners[0].Attributes["Bandwidth"] = "20" }, look},
 		"TCP and UDP on one number": {func(l *legacy) {
 			dns := corev1.ServicePort{Name: "dns", Port: 80, NodePort: 30080, Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromInt32(53)}
 			l.ports(web80, dns)
-			l.listener(80, udp, "30080").BandwidthMbps = proto.Int32(-1)
+			l.listener(80, udp, "30080")["Bandwidth"] = "-1"
 		}, look},
 		"a redirect": {func(l *legacy) {
 			l.none()
@@ -217,9 +209,9 @@ func TestTakeover(t *testing.T) {
 			annotated(annotation.CertID, "cert-1")(l.service)
 			l.group("30080", l.node(1, 30080, 100), l.node(2, 30080, 100))
 			l.group("30443", l.node(1, 30443, 100), l.node(2, 30443, 100))
-			l.listener(80, http, "").ForwardPort = proto.Int32(443)
+			maps.Copy(l.listener(80, http, ""), map[string]string{"ListenerForward": "on", "ForwardPort": "443"})
 			secure := l.listener(443, https, "30443")
-			secure.ServerCertificateId, secure.Http2, secure.TlsCipherPolicy = new("cert-1"), new(true), new("tls_cipher_policy_1_0")
+			maps.Copy(secure, map[string]string{"ServerCertificateId": "cert-1", "EnableHttp2": "on", "TLSCipherPolicy": "tls_cipher_policy_1_0"})
 		}, look},
 		"Local, weighted by pods": {func(l *legacy) {
 			local(l.service)
@@ -236,15 +228,14 @@ func TestTakeover(t *testing.T) {
 			l.pods = []discoveryv1.Endpoint{pod("10.0.0.1", "node-1"), pod("10.0.0.2", "node-2")}
 		}, []string{"BatchGetNetworkInterfaces", "GetLoadBalancer"}},
 		"foreign listeners, groups and servers": {func(l *legacy) {
-			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS,
-				ServerId: "i-foreign", Port: 80, Weight: new(int32(10))},
-				&slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 9999, Weight: new(int32(10)), Description: "by hand"})
+			l.groups[0].Servers = append(l.groups[0].Servers, instanceServer("i-foreign", 80, 10, ""),
+				instanceServer("i-1", 9999, 10, "by hand"))
 			for _, name := range []string{"by hand", "k8s/80/web/other/" + clusterID, "k8s/80/web/default/other"} {
-				l.groups = append(l.groups, &gatewaytest.ServerGroup{ID: "rsp-" + name, LoadBalancerID: oldLB, Name: name})
+				l.groups = append(l.groups, &state.ServerGroup{ID: "rsp-" + name, LoadBalancerID: oldLB, Name: name})
 			}
-			l.listener(81, udp, "by hand").Description = new("by hand")
-			l.listener(82, tcp, "by hand").Description = nil
-			l.listener(83, tcp, "30080").Description = new("by hand") // On our group, so that it has our servers.
+			l.listener(81, udp, "by hand")["Description"] = "by hand"
+			delete(l.listener(82, tcp, "by hand"), "Description")
+			l.listener(83, tcp, "30080")["Description"] = "by hand" // On our group, so that it has our servers.
 		}, look},
 		"a server at its place whose description is lost": {func(l *legacy) { l.groups[0].Servers[1].Description = "" }, look},
 		"certificates by domain": {func(l *legacy) {
@@ -253,7 +244,7 @@ func TestTakeover(t *testing.T) {
 			annotated(annotation.CertID, "cert-1")(l.service)
 			annotated(annotation.DomainExtensions, "a.example.com:cert-2, B.example.com:cert-3")(l.service)
 			l.group("30080", l.node(1, 30080, 100), l.node(2, 30080, 100))
-			l.listener(80, https, "30080").ServerCertificateId = new("cert-1")
+			l.listener(80, https, "30080")["ServerCertificateId"] = "cert-1"
 			l.extensions = map[string]string{"a.example.com": "cert-2", "b.example.com": "cert-3"}
 		}, []string{"GetLoadBalancer", "ListDomainExtensions"}},
 		"public, and called classic": {func(l *legacy) {
@@ -263,7 +254,7 @@ func TestTakeover(t *testing.T) {
 		"in the VPC": {func(l *legacy) {
 			annotated(annotation.NetworkType, "vpc")(l.service)
 			annotated(annotation.AddressType, "intranet")(l.service)
-			l.lb.AddressType, l.lb.VpcId, l.lb.VswitchId = slbv1.AddressType_ADDRESS_TYPE_INTRANET, "vpc-test", "vsw-not-configured-any-more"
+			l.lb.AddressType, l.lb.VpcID, l.lb.VSwitchID, l.lb.NetworkType = "intranet", "vpc-test", "vsw-not-configured-any-more", "vpc"
 		}, look},
 		"a host name is published": {func(l *legacy) {
 			annotated(annotation.Hostname, "www.example.com")(l.service)
@@ -307,15 +298,14 @@ func TestTakeover(t *testing.T) {
 // annotatedAttributes are those that the annotations of the table ask for.
 func (l *legacy) annotatedAttributes() {
 	l.lb.Name, l.lb.Spec = "mine", "slb.s2.small"
-	l.lb.InstanceChargeType = slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC
+	l.lb.InstanceChargeType = "PayBySpec"
 	l.lb.Tags = append(l.lb.Tags, tag("team", "blue"), tag("empty", ""))
-	c := l.listeners[0].GetConfig()
-	c.Scheduler = new("wrr")
-	c.HealthCheck = &slbv1.HealthCheck{Enabled: new(true), Type: new("http"), Uri: new("/ok"), HttpCode: new("http_2xx,http_3xx")}
+	maps.Copy(l.listeners[0].Attributes, map[string]string{"Scheduler": "wrr", "HealthCheckSwitch": "on", "HealthCheckType": "http",
+		"HealthCheckURI": "/ok", "HealthCheckHttpCode": "http_2xx,http_3xx"})
 }
 
-func (l *legacy) pod(ip string) *slbv1.Server {
-	return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ENI, ServerId: "eni-1", ServerIp: ip, Port: 8080, Weight: new(int32(100))}
+func (l *legacy) pod(ip string) *state.Server {
+	return &state.Server{Type: "eni", ServerID: "eni-1", ServerIP: ip, Port: 8080, Weight: 100}
 }
 
 // TestTakeoverGoesOn: the CLB of the existing CCM is kept right as one of our own.
@@ -340,7 +330,7 @@ func TestTakeoverRestoresTheMark(t *testing.T) {
 		l.seed(w)
 		check(t, "calls", []string{"ListEips", "ListAccessControlLists", "ListLoadBalancers", "ListLoadBalancers",
 			"GetLoadBalancer", "UpdateLoadBalancer"}, w.calls())
-		check(t, "tags", []string{instance}, []string{w.instances()[0].GetTags()[0].GetValue()})
+		check(t, "tags", []string{instance}, []string{w.instances()[0].Tags[0].Value})
 	})
 }
 

@@ -1,10 +1,12 @@
 package lb_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -157,10 +159,8 @@ func troubles() map[string]trouble {
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
 			for id, lb := range w.cloud.LoadBalancers {
-				if strings.HasPrefix(lb.GetName(), "a00000999") {
-					delete(w.cloud.LoadBalancers, id)
-					maps.DeleteFunc(w.cloud.Listeners, func(key gatewaytest.ListenerKey, _ *slbv1.Listener) bool { return key.LoadBalancerID == id })
-					maps.DeleteFunc(w.cloud.ServerGroups, func(_ string, g *gatewaytest.ServerGroup) bool { return g.LoadBalancerID == id })
+				if strings.HasPrefix(lb.Name, "a00000999") {
+					dropCLB(w.cloud.Cloud, id)
 				}
 			}
 		}},
@@ -318,7 +318,39 @@ func TestTroubleStaysWhereItIs(t *testing.T) {
 	for name, tr := range troubles() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			check(t, "what was done for the others", want, tr.play(t, true))
+			got := tr.play(t, true)
+			for service := range want {
+				texts, times := doings(want[service])
+				textsToo, timesToo := doings(got[service])
+				check(t, "what was done for "+service, texts, textsToo)
+				for i := range min(len(times), len(timesToo)) {
+					if math.Abs(times[i]-timesToo[i]) > 1 { // Calls of the gateway take some milliseconds, which all share.
+						t.Errorf("%s: %s at %.3f s, and with the trouble beside at %.3f s", service, texts[i], times[i], timesToo[i])
+					}
+				}
+			}
 		})
 	}
+}
+
+// doings are the lines of a journal by what was done, and when each was.
+func doings(lines []string) (texts []string, seconds []float64) {
+	type doing struct {
+		text string
+		at   float64
+	}
+	var all []doing
+	for _, line := range lines {
+		at, text, _ := strings.Cut(strings.TrimSpace(line), "s ")
+		when, err := strconv.ParseFloat(at, 64)
+		if err != nil {
+			panic(err) // A journal has the time in each line.
+		}
+		all = append(all, doing{text, when})
+	}
+	slices.SortFunc(all, func(a, b doing) int { return cmp.Or(strings.Compare(a.text, b.text), cmp.Compare(a.at, b.at)) })
+	for _, d := range all {
+		texts, seconds = append(texts, d.text), append(seconds, d.at)
+	}
+	return texts, seconds
 }

@@ -126,32 +126,31 @@ func (s served) counts() map[string]int {
 	return counts
 }
 
+// add adds those of a listener.
+func (s served) add(listener string, servers []place) {
+	s[listener] = map[string]bool{}
+	for _, p := range servers {
+		if p.weight > 0 {
+			s[listener][fmt.Sprintf("%s %s:%d", p.id, p.ip, p.port)] = true
+		}
+	}
+}
+
 // serving finds the servers that take traffic, by listener and whose it is.
 func (m *walker) serving() served {
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
 	now := served{}
-	for key, l := range m.cloud.Listeners {
-		g := m.cloud.ServerGroups[l.GetConfig().GetServerGroupId()]
+	for lb, l := range clbListeners(m.cloud.Cloud) {
+		g := m.cloud.ServerGroups[l.Group()]
 		if g == nil {
 			continue // It redirects.
 		}
-		name := fmt.Sprintf("%s %d/%s %s", key.LoadBalancerID, key.Port, key.Protocol, l.GetConfig().GetDescription())
-		now[name] = map[string]bool{}
-		for _, s := range g.Servers {
-			if s.GetWeight() > 0 {
-				now[name][fmt.Sprintf("%s %s:%d", s.GetServerId(), s.GetServerIp(), s.GetPort())] = true
-			}
-		}
+		now.add(fmt.Sprintf("%s %d/%s %s", lb.ID, l.Port, l.Protocol, description(l)), placesOf(g.Servers))
 	}
-	for _, l := range m.cloud.NLB.Listeners {
-		name := fmt.Sprintf("%s %d/%s %s", l.GetLoadBalancerId(), l.GetPort(), l.GetProtocol(), l.GetConfig().GetDescription())
-		now[name] = map[string]bool{}
-		for _, s := range m.cloud.NLB.ServerGroups[l.GetConfig().GetServerGroupId()].GetServers() {
-			if s.GetWeight() > 0 {
-				now[name][fmt.Sprintf("%s %s:%d", s.GetServerId(), s.GetServerIp(), s.GetPort())] = true
-			}
-		}
+	for _, l := range m.cloud.NLBListeners {
+		g := m.cloud.NLBServerGroups[l.ServerGroupID]
+		now.add(fmt.Sprintf("%s %d/%s %s", l.NLBID, l.Port, l.Protocol, l.Description), nlbPlacesOf(g.Servers))
 	}
 	return now
 }

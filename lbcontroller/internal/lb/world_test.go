@@ -27,10 +27,8 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/cloudgateway/inprocess"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -67,11 +65,13 @@ func isHeld(svc *corev1.Service) bool { return controller.Writer{Finalizer: Fina
 
 // world is a cluster and a cloud with a running controller between them, in a bubble of its own time.
 type world struct {
-	t      *testing.T
-	kube   *fake.Clientset
-	cloud  *gatewaytest.Fake
-	events *events
-	config func(*settings)
+	t             *testing.T
+	kube          *fake.Clientset
+	cloud         *inprocess.Cloud
+	health        string // that instances have from now on; empty: a good one
+	events        *events
+	config        func(*settings)
+	instancesMade int
 	// registry is that of the last controller started.
 	registry *prometheus.Registry
 	stop     func()
@@ -107,11 +107,7 @@ func inWorld(t *testing.T, nodes int, test func(w *world)) {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	// The simple clientset doesn't track who manages which field, which nothing here depends on and which takes most of the time.
-	w := &world{t: t, kube: fake.NewSimpleClientset(), cloud: gatewaytest.New(t), events: &events{}, config: func(*settings) {}}
-	w.cloud.Lock()
-	w.cloud.VSwitches["vsw-a"] = &vpcv1.VSwitch{VswitchId: "vsw-a", VpcId: "vpc-test", AvailableIpCount: 10}
-	w.cloud.VSwitches["vsw-b"] = &vpcv1.VSwitch{VswitchId: "vsw-b", VpcId: "vpc-test", AvailableIpCount: 10}
-	w.cloud.Unlock()
+	w := &world{t: t, kube: fake.NewSimpleClientset(), cloud: newCloud(t), events: &events{}, config: func(*settings) {}}
 	w.kube.PrependReactor("patch", "services", w.write) // The last reactions: others let a write fail.
 	w.kube.PrependReactor("update", "services", w.write)
 	w.kube.PrependReactor("*", "*", w.react)
@@ -242,8 +238,13 @@ func (w *world) addNode(n int) {
 func (w *world) addInstance(id string) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
-	w.cloud.Instances[id] = &ecsv1.Instance{InstanceId: id, VpcId: "vpc-test", Status: "Running"}
-	w.cloud.NetworkInterfaces["eni-of-"+id] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-of-" + id, InstanceId: id, VpcId: "vpc-test"}
+	w.instancesMade++
+	n := w.instancesMade
+	ip := fmt.Sprintf("192.168.%d.%d", 192+n/250, 1+n%250)
+	w.cloud.Instances[id] = &state.Instance{VpcID: "vpc-test", ZoneID: "cn-hangzhou-h", Status: "Running", PrivateIPs: []string{ip},
+		Healthy: new(w.health != "abnormal")}
+	w.cloud.Interfaces["eni-of-"+id] = &state.NetworkInterface{Type: "Primary", Status: "InUse", InstanceID: id, VpcID: "vpc-test",
+		ZoneID: "cn-hangzhou-h", PrimaryIP: ip, PrivateIPs: []string{ip}}
 }
 
 func (w *world) updateNode(n int, change func(*corev1.Node)) {
@@ -396,7 +397,7 @@ func (w *world) servers() []string {
 	var list []string
 	for _, g := range w.cloud.ServerGroups {
 		for _, s := range g.Servers {
-			list = append(list, fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
+			list = append(list, serverText(s))
 		}
 	}
 	slices.Sort(list)
@@ -408,14 +409,14 @@ func (w *world) listeners() []string {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	var list []string
-	for k := range w.cloud.Listeners {
-		list = append(list, fmt.Sprintf("%d/%s", k.Port, strings.TrimPrefix(k.Protocol.String(), "PROTOCOL_")))
+	for _, l := range clbListeners(w.cloud.Cloud) {
+		list = append(list, fmt.Sprintf("%d/%s", l.Port, strings.ToUpper(l.Protocol)))
 	}
 	slices.Sort(list)
 	return list
 }
 
-func (w *world) instances() []*slbv1.LoadBalancer {
+func (w *world) instances() []*state.LoadBalancer {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	return slices.Collect(maps.Values(w.cloud.LoadBalancers))
@@ -474,4 +475,4 @@ func (e *events) reasons() []string {
 	return reasons
 }
 
-func tag(key, value string) *commonv1.Tag { return &commonv1.Tag{Key: key, Value: value} }
+func tag(key, value string) state.Tag { return state.Tag{Key: key, Value: value} }
