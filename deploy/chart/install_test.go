@@ -496,29 +496,6 @@ func TestDoctorPod(t *testing.T) {
 	}
 }
 
-// TestDoctorTriesWhatIsInstalled: the doctor, by the command of the pages as in the test of the release, asks for no
-// permission of a controller that is not installed: its RAM policy need not be attached.
-func TestDoctorTriesWhatIsInstalled(t *testing.T) {
-	t.Parallel()
-	off := map[string]any{"enabled": false}
-	for want, changes := range map[string]map[string]any{
-		"load-balancers,nodes,routes": nil,
-		"load-balancers,nodes":        {"network": map[string]any{"mode": "terway"}},
-		"nodes":                       {"components": map[string]any{"lbcontroller": off, "routecontroller": off}},
-		"":                            {"components": map[string]any{"lbcontroller": off, "nodecontroller": off, "routecontroller": off}},
-	} {
-		documents := render(t, "kube-system", changes)
-		variable := corev1.EnvVar{Name: "DOCTOR_FEATURES", Value: want}
-		pod := decode[corev1.Pod](t, documents["Pod cloudgateway-doctor"]).Spec.Containers[0]
-		gateway := decode[appsv1.Deployment](t, documents["Deployment cloudgateway"]).Spec.Template.Spec.Containers[0]
-		for name, container := range map[string]corev1.Container{"helm test": pod, "the gateway": gateway} {
-			if !slices.Contains(container.Env, variable) || strings.Contains(strings.Join(container.Args, " "), "features") {
-				t.Errorf("%v: %s has %v and %q, want %v", changes, name, container.Env, container.Args, variable)
-			}
-		}
-	}
-}
-
 // metricNames finds our metrics in a query.
 func metricNames() *regexp.Regexp {
 	return regexp.MustCompile(`\b(cloudgateway|reconcile|readiness|lbcontroller|nodecontroller|routecontroller|ccm|leader_election)_[a-z_]+`)
