@@ -22,12 +22,11 @@ import (
 // Limits of the cloud by default.
 const (
 	defaultServersPerGroup = 200
-	defaultRoutesPerTable  = 200
 )
 
 // Fake is a gateway and the cloud behind it. Its exported fields are the cloud's state; read and change them between Lock and
 // Unlock. What is put in belongs to the Fake from then on. Only what exists can be used: the instances, network interfaces,
-// vSwitches and route tables a test needs have to be put in first.
+// and vSwitches a test needs have to be put in first.
 type Fake struct {
 	LoadBalancers map[string]*slbv1.LoadBalancer // without listeners and groups, which are below
 	Listeners     map[ListenerKey]*slbv1.Listener
@@ -45,23 +44,18 @@ type Fake struct {
 	// NLB is the network load balancers.
 	NLB NLB
 
-	Vpcs        map[string]*vpcv1.Vpc
-	VSwitches   map[string]*vpcv1.VSwitch
-	Eips        map[string]*vpcv1.Eip
-	RouteTables map[string]*vpcv1.RouteTable
-	Routes      map[RouteKey]*vpcv1.RouteEntry
+	Vpcs      map[string]*vpcv1.Vpc
+	VSwitches map[string]*vpcv1.VSwitch
+	Eips      map[string]*vpcv1.Eip
 
 	Instances         map[string]*ecsv1.Instance
-	InstanceEvents    map[string]*ecsv1.InstanceEvent // those that are not over
 	NetworkInterfaces map[string]*ecsv1.NetworkInterface
 	SecurityGroups    map[string]*ecsv1.SecurityGroup // with their rules
-	// UnreadableInstances are the instances whose reading fails, by id, which says nothing about whether they exist.
-	UnreadableInstances map[string]error
 
 	Capabilities *commonv1.GetCapabilitiesResponse
 
-	// ServersPerGroup and RoutesPerTable are the cloud's quotas, 200 by default.
-	ServersPerGroup, RoutesPerTable int
+	// ServersPerGroup is the cloud's quota, 200 by default.
+	ServersPerGroup int
 
 	// ListenerStart is how long a listener is being started; 0: it runs at once. starts is when those that are do.
 	ListenerStart time.Duration
@@ -86,9 +80,6 @@ type ListenerKey struct {
 	Protocol       slbv1.Protocol
 }
 
-// RouteKey names a route entry.
-type RouteKey struct{ RouteTableID, DestinationCIDR string }
-
 // ServerGroup is a vServer group.
 type ServerGroup struct {
 	ID, LoadBalancerID, Name string
@@ -109,14 +100,13 @@ func New(t testing.TB) *Fake {
 		ServerGroups: map[string]*ServerGroup{}, DefaultGroups: map[string]*ServerGroup{},
 		DomainExtensions: map[string]*DomainExtension{}, ServerCertificates: map[string]*slbv1.ServerCertificate{},
 		NLB: newNLB(), Vpcs: map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
-		RouteTables: map[string]*vpcv1.RouteTable{}, Routes: map[RouteKey]*vpcv1.RouteEntry{},
-		Instances: map[string]*ecsv1.Instance{}, InstanceEvents: map[string]*ecsv1.InstanceEvent{},
+		Instances:          map[string]*ecsv1.Instance{},
 		NetworkInterfaces:  map[string]*ecsv1.NetworkInterface{},
 		SecurityGroups:     map[string]*ecsv1.SecurityGroup{},
 		AccessControlLists: map[string]*slbv1.AccessControlList{}, UserCertificates: map[string]*casv1.Certificate{},
 		Capabilities:    &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},
-		ServersPerGroup: defaultServersPerGroup, RoutesPerTable: defaultRoutesPerTable,
-		answered: map[string]answer{}, uploaded: map[string]bool{}, ids: map[string]int{},
+		ServersPerGroup: defaultServersPerGroup,
+		answered:        map[string]answer{}, uploaded: map[string]bool{}, ids: map[string]int{},
 	}
 	f.t, f.register, f.begin = t, f.serve, f.beginWrite
 	f.connect()
@@ -135,7 +125,6 @@ func (f *Fake) serve(server *grpc.Server) {
 	nlbv1.RegisterLoadBalancerServiceServer(server, &nlbBalancers{f: f})
 	nlbv1.RegisterListenerServiceServer(server, &nlbListeners{f: f})
 	nlbv1.RegisterServerGroupServiceServer(server, &nlbGroups{f: f})
-	vpcv1.RegisterRouteServiceServer(server, &routes{f: f})
 	vpcv1.RegisterNetworkServiceServer(server, &networks{f: f})
 	vpcv1.RegisterVSwitchServiceServer(server, &vswitches{f: f})
 	vpcv1.RegisterEipServiceServer(server, &eips{f: f})

@@ -34,7 +34,6 @@ func world(t *testing.T) *gatewaytest.Fake {
 	f.NetworkInterfaces["eni-1"] = &ecsv1.NetworkInterface{
 		NetworkInterfaceId: "eni-1", VpcId: "vpc-1", PrimaryIp: "192.168.1.1", PrivateIps: []string{"192.168.1.1", "192.168.1.2"},
 	}
-	f.RouteTables["vtb-1"] = &vpcv1.RouteTable{RouteTableId: "vtb-1", VpcId: "vpc-1"}
 	return f
 }
 

@@ -1,7 +1,6 @@
 package gatewaytest
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -10,8 +9,6 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
-
-	"alicloud-controllers.dev/services/absence"
 )
 
 // instances serves ECS instances.
@@ -36,9 +33,6 @@ func (s *instances) GetInstance(_ context.Context, req *ecsv1.GetInstanceRequest
 
 // readInstance gives a copy of an instance; f is locked.
 func (f *Fake) readInstance(id string) (*ecsv1.Instance, error) {
-	if err := f.UnreadableInstances[id]; err != nil {
-		return nil, err
-	}
 	instance, ok := f.Instances[id]
 	if !ok {
 		return nil, notFound(rpcerr.InstanceNotFound, "instance", id)
@@ -59,31 +53,6 @@ func (s *instances) BatchGetInstances(_ context.Context, req *ecsv1.BatchGetInst
 	return response, nil
 }
 
-func (s *instances) ConfirmAbsent(ctx context.Context, req *ecsv1.ConfirmAbsentRequest) (*ecsv1.ConfirmAbsentResponse, error) {
-	s.f.enter()
-	region := s.f.Capabilities.GetRegionId()
-	s.f.leave()
-	cloud := absence.Cloud{
-		Region:     region,
-		Instances:  within(s.f, "BatchGetInstances", s.BatchGetInstances),
-		Interfaces: within(s.f, "ListNetworkInterfaces", (&networkInterfaces{f: s.f}).ListNetworkInterfaces),
-	}
-	return cloud.Confirm(ctx, req), nil
-}
-
-// within is a call that the gateway makes for another: it fails like one of a caller, and is not counted.
-func within[Q proto.Message, A any](f *Fake, method string, call func(context.Context, Q) (A, error)) func(context.Context, Q) (A, error) {
-	return func(ctx context.Context, req Q) (A, error) {
-		what := f.faultOf(method, req)
-		if what.Before != nil {
-			var none A
-			return none, what.Before
-		}
-		response, err := call(ctx, req)
-		return response, cmp.Or(err, what.After)
-	}
-}
-
 func (s *instances) ListInstances(_ context.Context, req *ecsv1.ListInstancesRequest) (*ecsv1.ListInstancesResponse, error) {
 	if req.GetVpcId() == "" && len(req.GetTags()) == 0 {
 		return nil, invalid("vpc_id", "at least one filter is required: vpc_id or tags")
@@ -94,15 +63,6 @@ func (s *instances) ListInstances(_ context.Context, req *ecsv1.ListInstancesReq
 		return (req.GetVpcId() == "" || i.GetVpcId() == req.GetVpcId()) &&
 			(len(req.GetPrivateIps()) == 0 || overlap(i.GetPrivateIps(), req.GetPrivateIps())) &&
 			carries(i.GetTags(), req.GetTags())
-	})}, nil
-}
-
-func (s *instances) ListInstanceEvents(_ context.Context, req *ecsv1.ListInstanceEventsRequest,
-) (*ecsv1.ListInstanceEventsResponse, error) {
-	s.f.enter()
-	defer s.f.leave()
-	return &ecsv1.ListInstanceEventsResponse{Events: sorted(s.f.InstanceEvents, func(e *ecsv1.InstanceEvent) bool {
-		return len(req.GetInstanceIds()) == 0 || slices.Contains(req.GetInstanceIds(), e.GetInstanceId())
 	})}, nil
 }
 
