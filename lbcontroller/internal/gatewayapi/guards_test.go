@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -135,6 +136,31 @@ func TestWritesAreGuarded(t *testing.T) {
 		w.settle()
 		if svc := w.service(); changes != 0 || svc == nil || svc.DeletionTimestamp == nil {
 			t.Errorf("a Service that is being deleted: %d changes, %v", changes, svc)
+		}
+	})
+}
+
+// TestSlicesComeFirst: a new Service asks for a load balancer only in a pass after the one that has made its slices, when
+// the cache has them: the engine would lead a listener that it takes over to nobody before.
+func TestSlicesComeFirst(t *testing.T) {
+	t.Parallel()
+	play(t, func(w *world) {
+		var made, asked time.Time
+		w.kube.PrependReactor("create", "endpointslices", func(kubetesting.Action) (bool, runtime.Object, error) {
+			made = time.Now()
+			return false, nil, nil
+		})
+		w.kube.PrependReactor("patch", "services", func(a kubetesting.Action) (bool, runtime.Object, error) {
+			if strings.Contains(string(a.(kubetesting.PatchAction).GetPatch()), `"type":"LoadBalancer"`) {
+				asked = time.Now()
+			}
+			return false, nil, nil
+		})
+		w.start()
+		w.apply(gateway("nlb", tcp("a", 80)))
+		w.settle()
+		if made.IsZero() || !asked.After(made) {
+			t.Errorf("slices at %s, the load balancer at %s", made, asked)
 		}
 	})
 }

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubetesting "k8s.io/client-go/testing"
+
+	"alicloud-controllers.dev/lbcontroller/internal/groupbinding"
 )
 
 // TestServiceIsThereAfterAll: servers are taken out for a Service that is gone only if the API server says so, too.
@@ -39,6 +41,37 @@ func TestServiceIsThereAfterAll(t *testing.T) {
 		w.settle()
 		if got := w.servers()["sgp-web"]; got != "" {
 			t.Errorf("both say so: servers %q", got)
+		}
+	})
+}
+
+// TestServiceOfSomebodyElse: a binding that is deleted goes, though there is a Service of the name of its own that is
+// somebody else's now.
+func TestServiceOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	play(t, false, func(w *world) {
+		w.one.apply(serviceWeb)
+		w.one.pods("web", "10.0.0.1")
+		w.one.apply(fmt.Sprintf(bindingOf, onNLB, 80))
+		w.settle()
+		name := groupbinding.ServiceName(w.one.binding("web"))
+		services := w.one.kube.CoreV1().Services(name.Namespace)
+		svc, err := services.Get(t.Context(), name.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		svc.OwnerReferences = nil
+		if _, err := services.Update(t.Context(), svc, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		w.one.remove("binding", "web")
+		w.settle()
+		if b := w.one.binding("web"); b != nil {
+			t.Errorf("the binding is still there: %+v", b.Status)
+		}
+		if _, err := services.Get(t.Context(), name.Name, metav1.GetOptions{}); err != nil {
+			t.Errorf("the Service: %v", err)
 		}
 	})
 }
