@@ -13,9 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/cloudgateway/inprocess"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -56,21 +55,20 @@ func TestPlan(t *testing.T) {
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		}},
 	)
-	cloud := gatewaytest.New(t)
+	seed := network()
 	lb := func(id string, tags ...string) {
-		made := &slbv1.LoadBalancer{LoadBalancerId: id, Name: "name-of-" + id, Address: "47.0.0.1"}
+		made := &state.LoadBalancer{Name: "name-of-" + id, Address: "47.0.0.1", AddressType: "internet"}
 		for i := 0; i < len(tags); i += 2 {
-			made.Tags = append(made.Tags, &commonv1.Tag{Key: tags[i], Value: tags[i+1]})
+			made.Tags = append(made.Tags, state.Tag{Key: tags[i], Value: tags[i+1]})
 		}
-		cloud.LoadBalancers[id] = made
+		seed.LoadBalancers[id] = made
 	}
 	const mark, cluster = "kubernetes.do.not.delete", "ack.aliyun.com"
-	cloud.Lock()
 	lb("lb-orphan", mark, "agone", cluster, "c-test")
 	lb("lb-another", mark, "agone", cluster, "c-other")
 	lb("lb-unmarked", cluster, "c-test")
 	lb("lb-bare")
-	cloud.Unlock()
+	cloud := inprocess.New(t, "vpc-test", seed)
 	cfg := config.Default()
 	cfg.ClusterID, cfg.VPCID, cfg.Quotas.CLB.Attachments = "c-test", "vpc-test", 1
 	kinds := Kinds(cfg, replica.Dependencies{Client: kube, Gateway: cloud.Client(), Logger: slog.New(slog.DiscardHandler)})

@@ -19,9 +19,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayfake "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/fake"
 
-	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/cloudgateway/inprocess"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
@@ -66,8 +65,19 @@ metadata: {name: nlb}
 spec: {controllerName: alibabacloud.com/nlb}
 `
 
+// network is a cloud with two vSwitches and the instance of the node.
+func network() *state.Cloud {
+	seed := state.New("cn-hangzhou", "")
+	seed.Vpcs["vpc-test"] = &state.Vpc{CidrBlock: "10.0.0.0/8"}
+	seed.VSwitches["vsw-h"] = &state.VSwitch{VpcID: "vpc-test", ZoneID: "cn-hangzhou-h", CidrBlock: "10.1.0.0/24"}
+	seed.VSwitches["vsw-i"] = &state.VSwitch{VpcID: "vpc-test", ZoneID: "cn-hangzhou-i", CidrBlock: "10.2.0.0/24"}
+	seed.Instances["i-1"] = &state.Instance{VpcID: "vpc-test", VSwitchID: "vsw-h", ZoneID: "cn-hangzhou-h", Status: "Running",
+		PrivateIPs: []string{"10.1.0.1"}}
+	return seed
+}
+
 // planWorld is a cluster with a node and a Service, and a cloud.
-func planWorld(t *testing.T) (*fake.Clientset, *gatewaytest.Fake, config.Config) {
+func planWorld(t *testing.T) (*fake.Clientset, *inprocess.Cloud, config.Config) {
 	t.Helper()
 	kube := fake.NewClientset(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "red"}},
@@ -79,12 +89,7 @@ func planWorld(t *testing.T) (*fake.Clientset, *gatewaytest.Fake, config.Config)
 				Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.1.0.1"}},
 			}},
 	)
-	cloud := gatewaytest.New(t)
-	cloud.Lock()
-	for id, zone := range map[string]string{"vsw-h": "cn-hangzhou-h", "vsw-i": "cn-hangzhou-i"} {
-		cloud.VSwitches[id] = &vpcv1.VSwitch{VswitchId: id, VpcId: "vpc-test", ZoneId: zone, AvailableIpCount: 10}
-	}
-	cloud.Unlock()
+	cloud := inprocess.New(t, "vpc-test", network())
 	cfg := config.Default()
 	cfg.ClusterID, cfg.VPCID, cfg.VSwitchIDs = "c-test", "vpc-test", []string{"vsw-h", "vsw-i"}
 	return kube, cloud, cfg
@@ -235,17 +240,13 @@ REFUSED TCPRoute red/web: ResolvedRefs False, BackendNotFound: there is no Servi
 func TestPlanOfATakeover(t *testing.T) {
 	t.Parallel()
 	kube, cloud, cfg := planWorld(t)
-	cloud.Lock()
-	cloud.NLB.LoadBalancers["nlb-1"] = &nlbv1.LoadBalancer{LoadBalancerId: "nlb-1", VpcId: "vpc-test", DnsName: "nlb-1.example.com",
-		Status: nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_ACTIVE, AddressType: nlbv1.AddressType_ADDRESS_TYPE_INTERNET}
 	const made = "k8s.31080.TCP.web.red.c-test"
-	cloud.NLB.ServerGroups["sgp-1"] = &nlbv1.ServerGroup{ServerGroupId: "sgp-1", Name: made, VpcId: "vpc-test",
-		Status:   nlbv1.ServerGroupStatus_SERVER_GROUP_STATUS_AVAILABLE,
-		Protocol: nlbv1.ServerGroupProtocol_SERVER_GROUP_PROTOCOL_TCP}
-	cloud.NLB.Listeners["lsn-1"] = &nlbv1.Listener{ListenerId: "lsn-1", LoadBalancerId: "nlb-1", Port: 80,
-		Protocol: nlbv1.ListenerProtocol_LISTENER_PROTOCOL_TCP, Status: nlbv1.ListenerStatus_LISTENER_STATUS_RUNNING,
-		Config: &nlbv1.ListenerConfig{Description: new(made), ServerGroupId: new("sgp-1")}}
-	cloud.Unlock()
+	cloud.Add(&state.Cloud{
+		NLBs:            map[string]*state.NLB{"nlb-1": {VpcID: "vpc-test", DNSName: "nlb-1.example.com", AddressType: "Internet"}},
+		NLBServerGroups: map[string]*state.NLBServerGroup{"sgp-1": {Name: made, VpcID: "vpc-test"}},
+		NLBListeners: map[string]*state.NLBListener{"lsn-1": {NLBID: "nlb-1", Port: 80, Protocol: "TCP", Description: made,
+			ServerGroupID: "sgp-1"}},
+	})
 	const taking = `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: shared, namespace: red}

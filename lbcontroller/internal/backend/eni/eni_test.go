@@ -8,20 +8,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/cloudgateway/inprocess"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 )
 
-func put(f *gatewaytest.Fake, id, ip string) {
-	f.Lock()
-	defer f.Unlock()
-	f.NetworkInterfaces[id] = &ecsv1.NetworkInterface{NetworkInterfaceId: id, VpcId: "vpc-test", PrivateIps: []string{ip}}
+// network is a VPC with a vSwitch, and one instance.
+func network() *state.Cloud {
+	seed := state.New("cn-hangzhou", "")
+	seed.Vpcs["vpc-test"] = &state.Vpc{CidrBlock: "10.0.0.0/8"}
+	seed.VSwitches["vsw-1"] = &state.VSwitch{VpcID: "vpc-test", ZoneID: "cn-hangzhou-h", CidrBlock: "10.0.0.0/15"}
+	seed.Instances["i-1"] = &state.Instance{VpcID: "vpc-test", VSwitchID: "vsw-1", ZoneID: "cn-hangzhou-h", Status: "Running",
+		PrivateIPs: []string{"10.1.0.1"}}
+	return seed
+}
+
+func put(cloud *inprocess.Cloud, id, ip string) {
+	cloud.Add(&state.Cloud{Interfaces: map[string]*state.NetworkInterface{id: {Type: "Secondary", Status: "InUse", InstanceID: "i-1",
+		VpcID: "vpc-test", VSwitchID: "vsw-1", ZoneID: "cn-hangzhou-h", PrimaryIP: ip, PrivateIPs: []string{ip}}}})
 }
 
 func TestFind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := gatewaytest.New(t)
+		f := inprocess.New(t, "vpc-test", network())
 		put(f, "eni-1", "10.0.0.1")
 		put(f, "eni-2", "10.0.0.2")
 		var known Known
@@ -64,26 +73,24 @@ func TestFind(t *testing.T) {
 
 func TestFindFails(t *testing.T) {
 	t.Parallel()
-	f := gatewaytest.New(t)
+	f := inprocess.New(t, "vpc-test", network())
 	r := &Resolver{Client: f.Client(), VPCID: "vpc-test"}
 	f.Fail("BatchGetNetworkInterfaces", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
 	if _, err := r.Find(t.Context(), &Known{}, []string{"10.0.0.1"}, nil, nil); err == nil {
 		t.Error("a failed lookup is no error")
 	}
-	f.Lock()
-	f.Capabilities.VpcId = ""
-	f.Unlock()
-	r = &Resolver{Client: f.Client()}
+	r = &Resolver{Client: inprocess.New(t, "", network()).Client()}
 	if _, err := r.Find(t.Context(), &Known{}, []string{"10.0.0.1"}, nil, nil); err == nil {
 		t.Error("an unknown VPC is no error")
 	}
 }
 
 // TestMissingWaitsForTheNextLookup: an address that no interface carries, and whose time comes just after others were
-// looked up, is worth another look when there may be one, not at once and again and again until then.
+// looked up, is worth another look when there may be one, not at once and again and again until then. A look itself takes
+// the gateway some milliseconds.
 func TestMissingWaitsForTheNextLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := gatewaytest.New(t)
+		f := inprocess.New(t, "vpc-test", network())
 		put(f, "eni-1", "10.0.0.1")
 		var known Known
 		r := &Resolver{Client: f.Client(), VPCID: "vpc-test"}
@@ -95,7 +102,7 @@ func TestMissingWaitsForTheNextLookup(t *testing.T) {
 			}
 			asked := len(f.CallsOf("BatchGetNetworkInterfaces"))
 			f.ResetCalls()
-			if diff := cmp.Diff([]any{wantAgain, wantAsked}, []any{answer.Again, asked}); diff != "" {
+			if diff := cmp.Diff([]any{wantAgain, wantAsked}, []any{answer.Again.Round(time.Second), asked}); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", what, diff)
 			}
 		}

@@ -10,9 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"alicloud-controllers.dev/cloudgateway/inprocess"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/blocked"
@@ -153,17 +154,21 @@ func TestUnneeded(t *testing.T) {
 func TestAddReadsAnew(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		group *ecsv1.SecurityGroup
+		tags  []state.Tag
 		rules int
 	}{
-		"the cluster's": {tagged(group("sg-1"), ownership.TagCluster, cluster), 1},
-		"not any more":  {group("sg-1"), 0},
+		"the cluster's": {[]state.Tag{{Key: ownership.TagCluster, Value: cluster}}, 1},
+		"not any more":  {nil, 0},
 	} {
-		cloud := gatewaytest.New(t)
-		cloud.SecurityGroups["sg-1"] = tt.group
+		seed := state.New("cn-hangzhou", "")
+		seed.Vpcs["vpc-test"] = &state.Vpc{CidrBlock: "10.0.0.0/8"}
+		seed.SecurityGroups["sg-1"] = &state.SecurityGroup{VpcID: "vpc-test", Type: "normal", Tags: tt.tags}
+		cloud := inprocess.New(t, "vpc-test", seed)
 		err := blocked.Add(t.Context(), cloud.Client(), cluster, blocked.Additions{"sg-1": {added(30001)}})
-		if got := len(tt.group.GetRules()); got != tt.rules || (err == nil) != (tt.rules > 0) {
-			t.Errorf("%s: %d rules, want %d (%v)", name, got, tt.rules, err)
-		}
+		cloud.Look(func(c *state.Cloud) {
+			if got := len(c.SecurityGroups["sg-1"].Rules); got != tt.rules || (err == nil) != (tt.rules > 0) {
+				t.Errorf("%s: %d rules, want %d (%v)", name, got, tt.rules, err)
+			}
+		})
 	}
 }
