@@ -67,6 +67,9 @@ func TestRecipes(t *testing.T) {
 		w.want("listenersets green9/green9", "Accepted", "True Accepted")
 		w.want("tcproutes green9/amqp", "ResolvedRefs", "True ResolvedRefs")
 		w.settled("ten teams")
+		if got := w.events.Take(); len(got) > 0 {
+			t.Errorf("nothing is wrong, and what passes is no event: %q", got)
+		}
 
 		w.apply(team("red", "web-next", "10.0.1.1", 80))
 		w.apply(recipe(t, "web-next"))

@@ -2,6 +2,7 @@ package groupbinding_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,6 +73,37 @@ func TestServiceOfSomebodyElse(t *testing.T) {
 		}
 		if _, err := services.Get(t.Context(), name.Name, metav1.GetOptions{}); err != nil {
 			t.Errorf("the Service: %v", err)
+		}
+	})
+}
+
+// TestSurplusIsDeletedOnce: what was made for a binding whose Service is gone is deleted once, however long it stays.
+func TestSurplusIsDeletedOnce(t *testing.T) {
+	t.Parallel()
+	play(t, false, func(w *world) {
+		w.one.apply(serviceWeb)
+		w.one.pods("web", "10.0.0.1")
+		w.one.apply(fmt.Sprintf(bindingOf, onNLB, 80))
+		w.settle()
+		name := groupbinding.ServiceName(w.one.binding("web"))
+		services := w.one.kube.CoreV1().Services(name.Namespace)
+		svc, err := services.Get(t.Context(), name.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		svc.Finalizers = append(svc.Finalizers, "example.com/keeps")
+		if _, err := services.Update(t.Context(), svc, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		w.one.writes.Take()
+		w.one.remove("service", "web")
+		w.settle()
+		w.one.apply(fmt.Sprintf(bindingOf, onNLB, 79)) // Another pass.
+		w.settle()
+		deleted := slices.DeleteFunc(w.one.writes.Take(), func(write string) bool { return write != "delete services" })
+		if len(deleted) != 1 {
+			t.Errorf("deleted %d times", len(deleted))
 		}
 	})
 }
