@@ -12,7 +12,6 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/proto/rpcerr"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
@@ -37,7 +36,7 @@ func wanted(ports ...int32) *model.Desired {
 // TestRemembersWhatIsThere compares what the effects of the actions say with what the cloud says.
 func TestRemembersWhatIsThere(t *testing.T) {
 	t.Parallel()
-	f := gatewaytest.New(t)
+	f := newCloud(t)
 	p := Product{Gateway: f.Client()}
 	now := model.Nothing()
 	var recorded string
@@ -69,7 +68,7 @@ func TestRemembersWhatIsThere(t *testing.T) {
 
 func TestFailureDoesNotHoldBackTheOthers(t *testing.T) {
 	t.Parallel()
-	f := gatewaytest.New(t)
+	f := newCloud(t)
 	f.Fail("CreateServerGroup", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
 	_, err := apply.Apply(t.Context(), Product{Gateway: f.Client()},
 		apply.Work{Plan: plan.Diff(Product{}, wanted(80, 443), model.Nothing()), Observed: model.Nothing()})
@@ -86,7 +85,7 @@ func TestFailureDoesNotHoldBackTheOthers(t *testing.T) {
 
 func TestUnrecordedInstanceStopsTheWork(t *testing.T) {
 	t.Parallel()
-	f := gatewaytest.New(t)
+	f := newCloud(t)
 	broken := errors.New("the API server is away")
 	_, err := apply.Apply(t.Context(), Product{Gateway: f.Client()}, apply.Work{
 		Plan: plan.Diff(Product{}, wanted(80), model.Nothing()), Observed: model.Nothing(), Created: func(context.Context,

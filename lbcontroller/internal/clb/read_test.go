@@ -7,10 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/cloudgateway/inprocess"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/proto/rpcerr"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
@@ -18,130 +17,137 @@ import (
 
 const name = "a5e4dbfc9c2ae4642b0335607860aef6"
 
-// seed puts an instance with one listener and two vServer groups into the cloud.
-func seed(f *gatewaytest.Fake, id, lbName, tag string) {
-	f.Lock()
-	defer f.Unlock()
-	lb := &slbv1.LoadBalancer{LoadBalancerId: id, Name: lbName, Address: "47.0.0.9"}
-	if tag != "" {
-		lb.Tags = []*commonv1.Tag{{Key: ownership.TagService, Value: tag}}
-	}
-	f.LoadBalancers[id] = lb
-	f.Listeners[gatewaytest.ListenerKey{LoadBalancerID: id, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}] = &slbv1.Listener{
-		Key:    &slbv1.ListenerKey{LoadBalancerId: id, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
-		Config: &slbv1.ListenerConfig{Scheduler: new("rr")}, Status: "stopped",
-	}
-	servers := []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", ServerIp: "192.168.0.1",
-		Port: 30080, Weight: new(int32(100))}}
-	f.ServerGroups["ours-"+id] = &gatewaytest.ServerGroup{ID: "ours-" + id, LoadBalancerID: id,
-		Name: "k8s/30080/web/default/c", Servers: servers}
-	f.ServerGroups["theirs-"+id] = &gatewaytest.ServerGroup{ID: "theirs-" + id, LoadBalancerID: id, Name: "theirs", Servers: servers}
+// newCloud is a cloud with an instance and nothing else.
+func newCloud(t *testing.T) *inprocess.Cloud {
+	t.Helper()
+	seed := state.New("cn-hangzhou", "")
+	seed.Vpcs["vpc-test"] = &state.Vpc{CidrBlock: "192.168.0.0/16"}
+	seed.VSwitches["vsw-1"] = &state.VSwitch{VpcID: "vpc-test", ZoneID: "cn-hangzhou-h", CidrBlock: "192.168.0.0/18"}
+	seed.Instances["i-1"] = &state.Instance{VpcID: "vpc-test", VSwitchID: "vsw-1", ZoneID: "cn-hangzhou-h", Status: "Running",
+		PrivateIPs: []string{"192.168.0.1"}}
+	return inprocess.New(t, "vpc-test", seed)
 }
 
-func addTag(f *gatewaytest.Fake, key, value string) {
-	f.Lock()
-	defer f.Unlock()
-	f.LoadBalancers["lb-1"].Tags = append(f.LoadBalancers["lb-1"].GetTags(), &commonv1.Tag{Key: key, Value: value})
+// seed puts an instance with one listener and two vServer groups into the cloud.
+func seed(f *inprocess.Cloud, id, lbName, tag string) {
+	lb := &state.LoadBalancer{Name: lbName, Address: "47.0.0.9", AddressType: "internet", Listeners: []*state.Listener{
+		{Port: 80, Protocol: "tcp", Status: "stopped", Attributes: map[string]string{"Scheduler": "rr"}}}}
+	if tag != "" {
+		lb.Tags = []state.Tag{{Key: ownership.TagService, Value: tag}}
+	}
+	f.Add(&state.Cloud{LoadBalancers: map[string]*state.LoadBalancer{id: lb}, ServerGroups: map[string]*state.ServerGroup{
+		"ours-" + id:   {LoadBalancerID: id, Name: "k8s/30080/web/default/c", Servers: oneServer()},
+		"theirs-" + id: {LoadBalancerID: id, Name: "theirs", Servers: oneServer()},
+	}})
+}
+
+func oneServer() []*state.Server {
+	return []*state.Server{{Type: "ecs", ServerID: "i-1", ServerIP: "192.168.0.1", Port: 30080, Weight: 100}}
+}
+
+func addTag(f *inprocess.Cloud, key, value string) {
+	f.Change(func(c *state.Cloud) {
+		c.LoadBalancers["lb-1"].Tags = append(c.LoadBalancers["lb-1"].Tags, state.Tag{Key: key, Value: value})
+	})
 }
 
 // listenerOf leaves nothing on the instance but a listener that a cluster has made.
-func listenerOf(f *gatewaytest.Fake, cluster string) {
-	f.Lock()
-	defer f.Unlock()
-	clear(f.ServerGroups)
-	clear(f.Listeners)
-	f.Listeners[gatewaytest.ListenerKey{LoadBalancerID: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}] = &slbv1.Listener{
-		Key:    &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
-		Config: &slbv1.ListenerConfig{Description: new(ownership.Owner{Service: "web", Namespace: "default", ClusterID: cluster}.Listener(80))},
-	}
+func listenerOf(f *inprocess.Cloud, cluster string) {
+	f.Change(func(c *state.Cloud) {
+		clear(c.ServerGroups)
+		c.Recount()
+		description := ownership.Owner{Service: "web", Namespace: "default", ClusterID: cluster}.Listener(80)
+		c.LoadBalancers["lb-1"].Listeners = []*state.Listener{{Port: 80, Protocol: "tcp", Status: "running",
+			Attributes: map[string]string{"Description": description}}}
+	})
 }
 
 func TestFind(t *testing.T) {
 	t.Parallel()
 	published := observe.Hint{RecordedID: "lb-1", Addresses: []string{"47.0.0.9"}}
 	for what, test := range map[string]struct {
-		seed func(*gatewaytest.Fake)
+		seed func(*inprocess.Cloud)
 		hint observe.Hint
 		want string
 		fail bool
 	}{
-		"nothing": {seed: func(*gatewaytest.Fake) {}},
-		"by recorded id": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) },
+		"nothing": {seed: func(*inprocess.Cloud) {}},
+		"by recorded id": {seed: func(f *inprocess.Cloud) { seed(f, "lb-1", "x", name) },
 			hint: observe.Hint{RecordedID: "lb-1"}, want: "lb-1"},
-		"recorded id of another": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "other") },
+		"recorded id of another": {seed: func(f *inprocess.Cloud) { seed(f, "lb-1", "x", "other") },
 			hint: observe.Hint{RecordedID: "lb-1"}},
-		"recorded id without tag":     {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "") }, hint: observe.Hint{RecordedID: "lb-1"}},
-		"untagged, address published": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "") }, hint: published},
-		"untagged, address and name":  {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: published, want: "lb-1"},
-		"untagged, address and cluster": {seed: func(f *gatewaytest.Fake) {
+		"recorded id without tag":     {seed: func(f *inprocess.Cloud) { seed(f, "lb-1", "x", "") }, hint: observe.Hint{RecordedID: "lb-1"}},
+		"untagged, address published": {seed: func(f *inprocess.Cloud) { seed(f, "lb-1", "x", "") }, hint: published},
+		"untagged, address and name":  {seed: func(f *inprocess.Cloud) { seed(f, "lb-1", name, "") }, hint: published, want: "lb-1"},
+		"untagged, address and cluster": {seed: func(f *inprocess.Cloud) {
 			seed(f, "lb-1", "x", "")
 			addTag(f,
 				ownership.TagCluster, "c")
 		}, hint: published, want: "lb-1"},
-		"address and another cluster": {seed: func(f *gatewaytest.Fake) {
+		"address and another cluster": {seed: func(f *inprocess.Cloud) {
 			seed(f, "lb-1", "x", "")
 			addTag(f,
 				ownership.TagCluster, "d")
 		}, hint: published},
-		"address, cluster, but reused": {seed: func(f *gatewaytest.Fake) {
+		"address, cluster, but reused": {seed: func(f *inprocess.Cloud) {
 			seed(f, "lb-1", "x", "")
 			addTag(f, ownership.TagCluster, "c")
 			addTag(f, ownership.TagReused, "true")
 		}, hint: published},
-		"cluster, another address": {seed: func(f *gatewaytest.Fake) {
+		"cluster, another address": {seed: func(f *inprocess.Cloud) {
 			seed(f, "lb-1", "x", "")
 			addTag(f,
 				ownership.TagCluster, "c")
 		}, hint: observe.Hint{RecordedID: "lb-1"}},
-		"recorded id is gone, then tag": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-2", "x", name) },
+		"recorded id is gone, then tag": {seed: func(f *inprocess.Cloud) { seed(f, "lb-2", "x", name) },
 			hint: observe.Hint{RecordedID: "lb-1"}, want: "lb-2"},
-		"by tag":  {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) }, want: "lb-1"},
-		"by name": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, want: "lb-1"},
-		"by tag, of another cluster": {seed: func(f *gatewaytest.Fake) {
+		"by tag":  {seed: func(f *inprocess.Cloud) { seed(f, "lb-1", "x", name) }, want: "lb-1"},
+		"by name": {seed: func(f *inprocess.Cloud) { seed(f, "lb-1", name, "") }, want: "lb-1"},
+		"by tag, of another cluster": {seed: func(f *inprocess.Cloud) {
 			seed(f, "lb-1", "x", name)
 			addTag(f,
 				ownership.TagCluster, "d")
 		}},
-		"recorded, of another cluster": {seed: func(f *gatewaytest.Fake) {
+		"recorded, of another cluster": {seed: func(f *inprocess.Cloud) {
 			seed(f, "lb-1", "x", name)
 			addTag(f,
 				ownership.TagCluster, "d")
 		}, hint: published},
-		"by name, reused": {seed: func(f *gatewaytest.Fake) {
+		"by name, reused": {seed: func(f *inprocess.Cloud) {
 			seed(f, "lb-1", name, "")
 			addTag(f,
 				ownership.TagReused, "true")
 		}},
-		"by name, but a user's": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") },
+		"by name, but a user's": {seed: func(f *inprocess.Cloud) { seed(f, "lb-1", name, "") },
 			hint: observe.Hint{Users: []string{"lb-1"}}},
-		"by tag, though a user's": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, name) },
+		"by tag, though a user's": {seed: func(f *inprocess.Cloud) { seed(f, "lb-1", name, name) },
 			hint: observe.Hint{Users: []string{"lb-1"}}, want: "lb-1"},
-		"recorded, but a user's": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") },
+		"recorded, but a user's": {seed: func(f *inprocess.Cloud) { seed(f, "lb-1", name, "") },
 			hint: observe.Hint{RecordedID: "lb-1", Addresses: published.Addresses, Users: []string{"lb-1"}}},
-		"no cluster, on it another's": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); listenerOf(f, "d") }},
-		"no cluster, on it ours": {seed: func(f *gatewaytest.Fake) {
+		"no cluster, on it another's": {seed: func(f *inprocess.Cloud) { seed(f, "lb-1", "x", name); listenerOf(f, "d") }},
+		"no cluster, on it ours": {seed: func(f *inprocess.Cloud) {
 			seed(f, "lb-1", "x", name)
 			listenerOf(f,
 				"c")
 		}, want: "lb-1"},
-		"recorded, no cluster, on it another's": {seed: func(f *gatewaytest.Fake) {
+		"recorded, no cluster, on it another's": {seed: func(f *inprocess.Cloud) {
 			seed(f, "lb-1", "x", name)
 			listenerOf(f,
 				"d")
 		}, hint: published},
-		"two": {seed: func(f *gatewaytest.Fake) {
+		"two": {seed: func(f *inprocess.Cloud) {
 			seed(f, "lb-1", "x", name)
 			seed(f,
 				"lb-2", "x", name)
 		}, fail: true},
-		"read fails": {seed: func(f *gatewaytest.Fake) {
+		"read fails": {seed: func(f *inprocess.Cloud) {
 			seed(f, "lb-1", "x", name)
 			f.Fail("GetLoadBalancer", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
 		}, hint: observe.Hint{RecordedID: "lb-1"}, fail: true},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			f := gatewaytest.New(t)
+			f := newCloud(t)
 			test.seed(f)
 			test.hint.DefaultName, test.hint.ClusterID = name, "c"
 			for _, view := range []observe.View{observe.Full, observe.Basic} {
@@ -173,7 +179,7 @@ func TestServing(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			f := gatewaytest.New(t)
+			f := newCloud(t)
 			seed(f, "lb-1", "x", test.tag)
 			test.hint.DefaultName = name
 			got, err := observe.Observer{Reader: Product{Gateway: f.Client()}}.Serving(t.Context(), test.hint)
@@ -189,7 +195,7 @@ func TestServing(t *testing.T) {
 
 func TestFull(t *testing.T) {
 	t.Parallel()
-	f := gatewaytest.New(t)
+	f := newCloud(t)
 	seed(f, "lb-1", "x", name)
 	got, err := Product{Gateway: f.Client()}.Read(t.Context(), "lb-1", observe.Extent{View: observe.Full})
 	if err != nil {
@@ -213,14 +219,11 @@ func TestFull(t *testing.T) {
 // TestReused: on a CLB that many Services share only what concerns one of them is read, and all of that.
 func TestReused(t *testing.T) {
 	t.Parallel()
-	f := gatewaytest.New(t)
+	f := newCloud(t)
 	seed(f, "lb-1", "x", "")
-	servers := []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30080, Weight: new(int32(100))}}
-	f.Lock()
 	for id, name := range map[string]string{"old": "k8s/31080/web/default/c", "filled": "users", "another": "k8s/30080/api/default/c"} {
-		f.ServerGroups[id] = &gatewaytest.ServerGroup{ID: id, LoadBalancerID: "lb-1", Name: name, Servers: servers}
+		f.Add(&state.Cloud{ServerGroups: map[string]*state.ServerGroup{id: {LoadBalancerID: "lb-1", Name: name, Servers: oneServer()}}})
 	}
-	f.Unlock()
 	owner := ownership.Owner{Service: "web", Namespace: "default", ClusterID: "c"}
 	for what, test := range map[string]struct {
 		parts observe.Parts
@@ -259,7 +262,7 @@ func TestReused(t *testing.T) {
 // The existing CCM takes a failed read for an empty vServer group.
 func TestB02FailedReadIsAnError(t *testing.T) {
 	t.Parallel()
-	f := gatewaytest.New(t)
+	f := newCloud(t)
 	seed(f, "lb-1", "x", name)
 	owner := observe.Parts{Owner: ownership.Owner{Service: "web", Namespace: "default", ClusterID: "c"}}
 	got, err := Product{Gateway: f.Client()}.groups(t.Context(), "lb-1", owner)
