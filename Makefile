@@ -112,7 +112,8 @@ test-e2e:
 # Collecting garbage less often takes a tenth of the processor time of tests, too. The linters vet. End to end tests start processes that
 # are to be as they are in a cluster. They go first where they need the processor: kubectl and the API server have time limits of their own.
 test-packages:
-	@$(JUDGED) $(COMPILER) nice go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) $$(go list $(UNITED:%=./%/...) | grep -v '/deploy/test/e2e$$')
+	@$(JUDGED) $(COMPILER) nice deploy/tools/raced.sh 'go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS)' \
+		$$(go list $(UNITED:%=./%/...) | grep -v '/deploy/test/e2e$$')
 test-apart:
 	$(call each,go test,$(COMPILER) nice go test $(RACE) -vet=off -count=1 -timeout 40m $(TESTFLAGS) ./...,$(APART))
 
