@@ -1,3 +1,4 @@
+// Package gatewaytest is the connection to a gateway that tests of its callers have: it counts calls and lets them fail on demand.
 package gatewaytest
 
 import (
