@@ -248,9 +248,13 @@ func requestText(m proto.Message) string {
 }
 
 // loadBalancerOf is the load balancer that a request is about, found by its server group if it doesn't say; "" for none.
-func (s *story) loadBalancerOf(request proto.Message) string {
-	s.cloud.Lock()
-	defer s.cloud.Unlock()
+func (s *story) loadBalancerOf(request proto.Message) (id string) {
+	s.cloud.Look(func(*state.Cloud) { id = s.balancerOf(request) })
+	return id
+}
+
+// balancerOf is loadBalancerOf; the cloud is locked.
+func (s *story) balancerOf(request proto.Message) string {
 	if r, ok := request.(*slbv1.GetServerGroupRequest); ok && s.cloud.ServerGroups[r.GetServerGroupId()] != nil {
 		return s.cloud.ServerGroups[r.GetServerGroupId()].LoadBalancerID
 	}

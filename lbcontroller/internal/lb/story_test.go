@@ -350,18 +350,20 @@ func (s *story) toldCalls() (lines []string) {
 	return lines
 }
 
-// ofGroups is the method of a call that changes a server group of NLBs, "" for other calls.
+// ofGroups says which calls about server groups of NLBs are made at the same time as others; "" for other calls.
 func ofGroups(text string) string {
 	method, _, _ := strings.Cut(text, " ")
 	switch method {
-	case "nlb.CreateServerGroup", "nlb.UpdateServerGroup", "nlb.DeleteServerGroup", "nlb.ApplyServerChanges":
+	case "nlb.CreateServerGroup":
 		return method
+	case "nlb.UpdateServerGroup", "nlb.DeleteServerGroup", "nlb.ApplyServerChanges":
+		return "changes" // Those of one group are made one after the other.
 	}
 	return ""
 }
 
-// groupOf is the method of a call and the server group that it is about.
-func groupOf(text string) string { return strings.Join(strings.SplitN(text, " ", 3)[:2], " ") }
+// groupOf is the server group that a call is about, by its id or name.
+func groupOf(text string) string { return strings.SplitN(text, " ", 3)[1] }
 
 // parted splits a list in those for which something doesn't hold and those for which it does.
 func parted[T any](list []T, holds func(T) bool) (not, those []T) {
