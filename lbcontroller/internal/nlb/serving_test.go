@@ -233,6 +233,7 @@ func TestReplacementIsProvedFirst(t *testing.T) {
 				})
 				w.update(secure)
 				w.after(time.Minute)
+				w.rest()
 				if has := slices.Contains(w.writes(), "DeleteListener"); has != test.goes {
 					t.Errorf("the listener is deleted: %t, want %t", has, test.goes)
 				}

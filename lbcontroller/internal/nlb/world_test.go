@@ -182,6 +182,13 @@ func (w *world) after(d time.Duration) {
 	synctest.Wait()
 }
 
+// rest lets time pass until no call is under way: an attempt may have begun just now, and takes the gateway some milliseconds.
+func (w *world) rest() {
+	for w.cloud.Underway() > 0 {
+		w.after(100 * time.Millisecond)
+	}
+}
+
 func (w *world) addNode(n int) {
 	w.t.Helper()
 	id := fmt.Sprintf("i-%d", n)
