@@ -37,10 +37,9 @@ func New(t testing.TB, vpcID string, seed *state.Cloud) *Cloud {
 		t.Fatal(err)
 	}
 	conn := Dial(t, sim, vpcID)
-	c := &Cloud{Connection: gatewaytest.Connect(t, conn), Console: gateway.NewClient(conn), Sim: sim, t: t}
-	c.Lock()
-	c.Unlock()
-	return c
+	held := sim.Hold()
+	defer sim.Release()
+	return &Cloud{Connection: gatewaytest.Connect(t, conn), Cloud: held, Console: gateway.NewClient(conn), Sim: sim, t: t}
 }
 
 // Lock keeps calls away while a test looks at what the cloud holds, or changes it as people do in the console. What it adds may be as
@@ -49,7 +48,7 @@ func (c *Cloud) Lock() { c.Cloud = c.Sim.Hold() }
 
 // Unlock lets calls in again.
 func (c *Cloud) Unlock() {
-	if err := c.Cloud.Check(); err != nil {
+	if err := c.Check(); err != nil {
 		c.t.Error(err)
 	}
 	c.Sim.Release()

@@ -141,7 +141,7 @@ func (c Command) withManifest(args []string) (Command, []string, error) {
 		if c.piped = true; file == "-" || file == "" {
 			return c, args, nil
 		}
-		text, err := os.ReadFile(file) //nolint:gosec // The user's own file.
+		text, err := os.ReadFile(file)
 		c.Stdin = bytes.NewReader(text)
 		return c, args, err
 	}

@@ -59,9 +59,11 @@ scheme: HTTP
 		not     string
 	}{
 		{name: "all controllers", args: []string{"--config", config("good")}, want: routes},
-		{name: "without routecontroller", args: []string{"--config", config("good")}, env: installed("load-balancers,nodes"), want: nodes, not: routes},
+		{name: "without routecontroller", args: []string{"--config", config("good")}, env: installed("load-balancers,nodes"),
+			want: nodes, not: routes},
 		{name: "only the gateway", args: []string{"--config", config("good")}, env: installed(""), want: "credentials", not: nodes},
-		{name: "a feature that is named", args: []string{"--config", config("good"), "--features", "routes"}, env: installed("nodes"), want: routes},
+		{name: "a feature that is named", args: []string{"--config", config("good"), "--features", "routes"},
+			env: installed("nodes"), want: routes},
 		{name: "unknown feature is installed", args: []string{"--config", config("good")}, env: installed("pods"), wantErr: `"pods" is none of`},
 		{name: "good", args: []string{"--config", config("good")}, want: "acs:ram::1000000000000001:assumed-role/cloudgateway/cloudgateway"},
 		{name: "bad", args: []string{"--config", config("bad")}, wantErr: "can't work like this, 1 of ", want: "FAILED"},

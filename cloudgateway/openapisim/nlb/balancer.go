@@ -235,7 +235,8 @@ func listBalancers(c *api.Context) (any, *api.Error) {
 			return listing.Among(names, lb.Name) && listing.Among(vpcs, lb.VpcID) && wanted.Match(lb.Tags) &&
 				listing.Match(c.Get("AddressType"), lb.AddressType) && listing.Match(c.Get("AddressIpVersion"), lb.AddressIPVersion) &&
 				listing.Match(c.Get("Ipv6AddressType"), lb.Ipv6AddressType) && listing.Match(c.Get("DNSName"), lb.DNSName) &&
-				listing.Match(c.Get("LoadBalancerStatus"), lb.Status) && listing.Match(c.Get("LoadBalancerBusinessStatus"), cmp.Or(lb.BusinessStatus, normalBusiness)) &&
+				listing.Match(c.Get("LoadBalancerStatus"), lb.Status) &&
+				listing.Match(c.Get("LoadBalancerBusinessStatus"), cmp.Or(lb.BusinessStatus, normalBusiness)) &&
 				listing.Match(c.Get("ResourceGroupId"), lb.ResourceGroupID) && (!c.Has("ZoneId") || zoneOf(lb.Zones, c.Get("ZoneId")) != nil)
 		},
 		show: func(lb *state.NLB) api.Object {

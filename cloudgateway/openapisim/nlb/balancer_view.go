@@ -39,7 +39,8 @@ func showBalancer(c *api.Context, lb *state.NLB, tags []api.Object) api.Object {
 	return api.Spelled(lb.Spelling, api.Object{
 		"RegionId", c.Region, "LoadBalancerId", lb.ID, "LoadBalancerName", lb.Name, "LoadBalancerType", balancerType,
 		"AddressType", lb.AddressType, "AddressIpVersion", lb.AddressIPVersion, "Ipv6AddressType", cmp.Or(lb.Ipv6AddressType, intranet),
-		"LoadBalancerStatus", lb.Status, "LoadBalancerBusinessStatus", cmp.Or(lb.BusinessStatus, normalBusiness), "VpcId", lb.VpcID, "CreateTime", stamp(lb.Created),
+		"LoadBalancerStatus", lb.Status, "LoadBalancerBusinessStatus", cmp.Or(lb.BusinessStatus, normalBusiness),
+		"VpcId", lb.VpcID, "CreateTime", stamp(lb.Created),
 		"ResourceGroupId", lb.ResourceGroupID, "DNSName", lb.DNSName, "BandwidthPackageId", lb.BandwidthPackageID,
 		"CrossZoneEnabled", !lb.CrossZoneOff, "TrafficAffinityEnabled", false, "Cps", api.NonZero(lb.Cps),
 		"SecurityGroupIds", lb.SecurityGroupIDs, "LoadBalancerBillingConfig", api.Object{"PayType", payType},

@@ -33,7 +33,7 @@ func TestRaced(t *testing.T) {
 			for file, text := range map[string]string{"1": tt.first, "2": tt.second, "go": "#!/bin/sh\n" +
 				`shift; echo "$@" >>"$0.runs"; out=${0%go}$(wc -l <"$0.runs" | tr -d " "); cat "$out"` + "\n" +
 				`! grep -q ^FAIL "$out"` + "\n"} {
-				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o700); err != nil { //nolint:gosec // It is run.
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -46,7 +46,8 @@ func TestTouched(t *testing.T) {
 		"a touch":                            {of{edit: "1", port: 80}, of{edit: "1", port: 80, note: "x"}, true},
 		"an edit beside a touch":             {of{edit: "1", port: 80}, of{edit: "2", port: 81, note: "x"}, true},
 		"an edit of a touched Service":       {of{edit: "1", port: 80, note: "x"}, of{edit: "2", port: 81, note: "x"}, false},
-		"another type":                       {of{edit: "1", kind: corev1.ServiceTypeClusterIP}, of{edit: "2", kind: corev1.ServiceTypeLoadBalancer}, true},
+		"another type": {of{edit: "1", kind: corev1.ServiceTypeClusterIP},
+			of{edit: "2", kind: corev1.ServiceTypeLoadBalancer}, true},
 	} {
 		if got := Touched(service(c.old), service(c.now)); got != c.want {
 			t.Errorf("%s: %t", name, got)

@@ -32,11 +32,12 @@ func TestWhoseEditAsksForALook(t *testing.T) {
 	}
 	annotated := gateway("nlb", tcp("a", 80)+","+tcp("b", 81),
 		"  infrastructure: {annotations: {service.beta.kubernetes.io/alibaba-cloud-loadbalancer-idle-timeout: '70'}}")
+	more := gateway("nlb", tcp("a", 80)+","+tcp("b", 81)+","+tcp("c", 82))
 	for name, c := range map[string]struct {
 		do   func(w *world)
 		want []string
 	}{
-		"a listener more":        {func(w *world) { w.apply(gateway("nlb", tcp("a", 80)+","+tcp("b", 81)+","+tcp("c", 82))) }, []string{"81/tcp:", "82/tcp:"}},
+		"a listener more":        {func(w *world) { w.apply(more) }, []string{"81/tcp:", "82/tcp:"}},
 		"an annotation":          {func(w *world) { w.apply(annotated) }, []string{"80/tcp:", "81/tcp:"}},
 		"a touch of the Service": {touch(`{"metadata":{"annotations":{"touched":"1"}}}`), []string{"80/tcp:", "81/tcp:"}},
 		"ports that are put back": {touch(`{"spec":{"ports":[{"name":"x","port":99,"protocol":"TCP"}]}}`),

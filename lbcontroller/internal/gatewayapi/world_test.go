@@ -65,7 +65,8 @@ type world struct {
 func play(t *testing.T, story func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, kube: fake.NewSimpleClientset(), gateways: gatewayfake.NewSimpleClientset(), cloud: inprocess.New(t, "vpc-test", network()),
+		w := &world{t: t, kube: fake.NewSimpleClientset(), gateways: gatewayfake.NewSimpleClientset(),
+			cloud: inprocess.New(t, "vpc-test", network()),
 			events: &shadowtest.Events{Say: func(about *corev1.ObjectReference, eventType, reason, message string) string {
 				if eventType != corev1.EventTypeWarning {
 					return ""

@@ -47,7 +47,8 @@ func worldOf(found Found, bindings ...*Binding) (*World, map[types.NamespacedNam
 	ports := []corev1.ServicePort{{Name: web, Port: 80}, {Name: dns, Port: 53, Protocol: corev1.ProtocolUDP},
 		{Name: "s", Port: 90, Protocol: corev1.ProtocolSCTP}}
 	add(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: corev1.ServiceSpec{Ports: ports}})
-	add(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "gateways", Labels: map[string]string{shadow.LabelManagedBy: backend.SlicesManager},
+	made := map[string]string{shadow.LabelManagedBy: backend.SlicesManager}
+	add(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "gateways", Labels: made,
 		OwnerReferences: []metav1.OwnerReference{{Kind: "Gateway", Name: "gw", UID: "u-gw", Controller: new(true)}}},
 		Spec: corev1.ServiceSpec{Ports: ports}})
 	add(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"},

@@ -101,7 +101,8 @@ func TestGroupsBesideEachOther(t *testing.T) {
 		{"a node joins", "AddServersToServerGroup", "nlb.ApplyServerChanges", ports, join, has("i-3"), ports, 0},
 		{"a node joins, and groups are refused", "AddServersToServerGroup", "nlb.ApplyServerChanges", ports, join, has("i-3"), ports, 3},
 		{"a node goes", "RemoveServersFromServerGroup", "nlb.ApplyServerChanges", ports, leave, has("i-2"), 0, 0},
-		{"another scheduler", "UpdateServerGroupAttribute", "nlb.UpdateServerGroup", ports, change(annotated(annotation.Scheduler, "rr")), isTurns, ports, 0},
+		{"another scheduler", "UpdateServerGroupAttribute", "nlb.UpdateServerGroup", ports,
+			change(annotated(annotation.Scheduler, "rr")), isTurns, ports, 0},
 		{"ports more", "CreateServerGroup", "nlb.CreateServerGroup", 1, change(withPorts(ports)), isThere, ports, 0},
 		{"the Service goes", "DeleteServerGroup", "nlb.DeleteServerGroup", ports, (*world).remove, isThere, 0, 0},
 	} {
