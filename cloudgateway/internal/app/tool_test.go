@@ -232,7 +232,7 @@ func TestGrpcurl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := net.JoinHostPort("127.0.0.1", freePort(t))
+	address := net.JoinHostPort("127.0.0.4", freePort(t)) // Tests beside it listen at 127.0.0.1.
 	w.file = w.write("active.yaml", string(text)+"activeListen: "+address+"\n")
 	w.start()
 	if err := create(t.Context(), w.dial("writer")); err != nil {
