@@ -37,7 +37,7 @@ type recording []string
 func situations() map[string]struct {
 	silent []recording
 	loud   []recording
-	gone   []recording // loud where no other cluster has the series: nothing tells which cluster lacks a process that never had one
+	gone   []recording // loud where no other cluster has the series: nothing says which cluster lacks a process that never had one
 	about  string      // the labels of the alert in each loud situation
 } {
 	return map[string]struct {

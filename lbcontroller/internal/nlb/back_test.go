@@ -61,7 +61,7 @@ func TestListenerComesBack(t *testing.T) {
 	}
 }
 
-// the is the only listener, without its id and what tells when it was made.
+// the is the only listener, without its id and when it was made.
 func the(cloud *inprocess.Cloud) (found state.NLBListener) {
 	cloud.Look(func(c *state.Cloud) {
 		for _, l := range c.NLBListeners {

@@ -150,7 +150,7 @@ var methods = sync.OnceValue(func() map[string]method.Method { //nolint:gocheckn
 	return all
 })
 
-// nameOf is the name of a method here, which tells those of NLB from others.
+// nameOf is the name of a method here, which distinguishes those of NLB from others.
 func nameOf(full string) string {
 	name := full[strings.LastIndexByte(full, '/')+1:]
 	if strings.HasPrefix(full, "/cloudgateway.nlb.") {
