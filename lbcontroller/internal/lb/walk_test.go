@@ -18,7 +18,7 @@ import (
 // itself: an act, the faults, crashes and retries that follow, and the peace after them. It begins in what the steps
 // before have left, where more can go wrong than in an empty world. make soak walks a hundred other worlds. WALK_WORLDS
 // asks for so many worlds with new seeds, or those from WALK_SEED on; WALK_SEED alone repeats one.
-const walkWorlds, shortWorlds, walkSteps = 2, 1, 100
+const walkWorlds, shortWorlds, walkSteps = 2, 1, 60
 
 // TestWalk goes from one peaceful state to the next, each time by one thing that users, nodes, the console, a crash or
 // another controller do, with faults on the way. Meanwhile no port that is served before and after has fewer servers
