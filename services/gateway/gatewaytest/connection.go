@@ -209,7 +209,9 @@ func (c *Connection) ResetCalls() {
 func (c *Connection) Fail(method string, n int, err error) { c.addFault(method, n, Fault{Before: err}) }
 
 // FailAfter lets the next n calls of method take effect and then fail, as if the answer was lost.
-func (c *Connection) FailAfter(method string, n int, err error) { c.addFault(method, n, Fault{After: err}) }
+func (c *Connection) FailAfter(method string, n int, err error) {
+	c.addFault(method, n, Fault{After: err})
+}
 
 func (c *Connection) addFault(method string, n int, what Fault) {
 	c.t.Helper()
@@ -323,4 +325,3 @@ func (c *Connection) record(ctx context.Context, name string, req proto.Message,
 	}
 	c.calls = append(c.calls, call)
 }
-
