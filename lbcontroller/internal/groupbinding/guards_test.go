@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	kubetesting "k8s.io/client-go/testing"
 
 	"alicloud-controllers.dev/lbcontroller/internal/groupbinding"
@@ -46,32 +47,39 @@ func TestServiceIsThereAfterAll(t *testing.T) {
 	})
 }
 
+// bound makes a binding, and changes the Service that is made for it, whose name it returns.
+func (w *world) bound(change func(*corev1.Service)) types.NamespacedName {
+	w.t.Helper()
+	w.one.apply(serviceWeb)
+	w.one.pods("web", "10.0.0.1")
+	w.one.apply(fmt.Sprintf(bindingOf, onNLB, 80))
+	w.settle()
+	name := groupbinding.ServiceName(w.one.binding("web"))
+	services := w.one.kube.CoreV1().Services(name.Namespace)
+	svc, err := services.Get(w.t.Context(), name.Name, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	change(svc)
+	if _, err := services.Update(w.t.Context(), svc, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.settle()
+	return name
+}
+
 // TestServiceOfSomebodyElse: a binding that is deleted goes, though there is a Service of the name of its own that is
 // somebody else's now.
 func TestServiceOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	play(t, false, func(w *world) {
-		w.one.apply(serviceWeb)
-		w.one.pods("web", "10.0.0.1")
-		w.one.apply(fmt.Sprintf(bindingOf, onNLB, 80))
-		w.settle()
-		name := groupbinding.ServiceName(w.one.binding("web"))
-		services := w.one.kube.CoreV1().Services(name.Namespace)
-		svc, err := services.Get(t.Context(), name.Name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		svc.OwnerReferences = nil
-		if _, err := services.Update(t.Context(), svc, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.settle()
+		name := w.bound(func(svc *corev1.Service) { svc.OwnerReferences = nil })
 		w.one.remove("binding", "web")
 		w.settle()
 		if b := w.one.binding("web"); b != nil {
 			t.Errorf("the binding is still there: %+v", b.Status)
 		}
-		if _, err := services.Get(t.Context(), name.Name, metav1.GetOptions{}); err != nil {
+		if _, err := w.one.kube.CoreV1().Services(name.Namespace).Get(t.Context(), name.Name, metav1.GetOptions{}); err != nil {
 			t.Errorf("the Service: %v", err)
 		}
 	})
@@ -81,21 +89,7 @@ func TestServiceOfSomebodyElse(t *testing.T) {
 func TestSurplusIsDeletedOnce(t *testing.T) {
 	t.Parallel()
 	play(t, false, func(w *world) {
-		w.one.apply(serviceWeb)
-		w.one.pods("web", "10.0.0.1")
-		w.one.apply(fmt.Sprintf(bindingOf, onNLB, 80))
-		w.settle()
-		name := groupbinding.ServiceName(w.one.binding("web"))
-		services := w.one.kube.CoreV1().Services(name.Namespace)
-		svc, err := services.Get(t.Context(), name.Name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		svc.Finalizers = append(svc.Finalizers, "example.com/keeps")
-		if _, err := services.Update(t.Context(), svc, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.settle()
+		w.bound(func(svc *corev1.Service) { svc.Finalizers = append(svc.Finalizers, "example.com/keeps") })
 		w.one.writes.Take()
 		w.one.remove("service", "web")
 		w.settle()
