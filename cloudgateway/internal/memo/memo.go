@@ -67,13 +67,13 @@ func (m *Memo[K, V]) Do(
 	ctx context.Context, key K, load func(ctx context.Context) (value V, life time.Duration, err error),
 ) (V, error) {
 	var none V
-	if v, ok := m.Get(key); ok {
-		return v, nil
-	}
-	if known, ok := m.errors.Get(key); ok {
-		return none, known.(error) //nolint:forcetypeassert // It holds nothing else.
+	if value, known, err := m.remembered(key); known {
+		return value, err
 	}
 	loaded := m.loads.DoChan(fmt.Sprintf("%#v", key), func() (any, error) {
+		if value, known, err := m.remembered(key); known {
+			return value, err // Another load ended since the look above.
+		}
 		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
 		value, life, err := load(detached)
@@ -93,6 +93,16 @@ func (m *Memo[K, V]) Do(
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
+}
+
+// remembered gives the value or the error that is known of a key.
+func (m *Memo[K, V]) remembered(key K) (value V, known bool, err error) {
+	if value, known = m.Get(key); known {
+		return value, true, nil
+	}
+	kept, known := m.errors.Get(key)
+	err, _ = kept.(error)
+	return value, known, err
 }
 
 // longest bounds the time for which a Store remembers anything.

@@ -35,6 +35,40 @@ func TestDoRemembersUntilTheLifeEnds(t *testing.T) {
 	})
 }
 
+// late is a key whose text waits: it is asked for after Do looked at what is remembered, and before it joins a load.
+type late struct{ wait func() }
+
+func (l *late) GoString() string {
+	l.wait()
+	return "key"
+}
+
+// TestDoLooksAgain: a load that ended after a call looked, and before it joined one, is enough for that call.
+func TestDoLooksAgain(t *testing.T) {
+	for name, fails := range map[string]error{"value": nil, "error": errors.New("refused")} {
+		t.Run(name, func(t *testing.T) {
+			m := New[*late, int](10)
+			loads := 0
+			key := &late{wait: func() {}}
+			do := func() (int, error) {
+				return m.Do(t.Context(), key, func(context.Context) (int, time.Duration, error) {
+					loads++
+					return 7, time.Minute, fails
+				})
+			}
+			key.wait = func() {
+				key.wait = func() {}
+				if _, err := do(); !errors.Is(err, fails) {
+					t.Error(err)
+				}
+			}
+			if _, err := do(); !errors.Is(err, fails) || loads != 1 {
+				t.Errorf("%v after %d loads, want %v after one", err, loads, fails)
+			}
+		})
+	}
+}
+
 func TestDoSharesALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New[string, int](10)
