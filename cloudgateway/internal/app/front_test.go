@@ -378,7 +378,7 @@ func TestFrontRefuses(t *testing.T) {
 		{"of before this replica was active", func() reply {
 			return good.call(t, "ecs:DescribeInstances",
 				at(2*time.Minute))
-		}, 400, "InvalidTimeStamp.Expired"},
+		}, 503, "ServiceUnavailable"},
 		{"of the future", func() reply { return good.call(t, "ecs:DescribeInstances", at(-5*time.Minute)) }, 400, "InvalidTimeStamp.Expired"},
 		{"a parameter more", func() reply {
 			return raw(good, fresh(good, "ecs:DescribeInstances", nil)+"&InstanceName=x", nil,

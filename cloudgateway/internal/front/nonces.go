@@ -84,10 +84,17 @@ func (n *nonces) turn(now time.Time) {
 	}
 }
 
-// timely refuses a request that is too old, also one of before this replica was the active one: it does not know the nonces of those.
+// timely refuses a request that is too old. One of before this replica was the active one it refuses, too, for it does not know the nonces
+// of those. That is the replica's fault and not the tool's: clients sign anew and repeat what is answered by a status of 500 or more only.
 func timely(at, now, began time.Time) error {
-	if at.Before(now.Add(-oldest)) || at.After(now.Add(earliest)) || at.Before(began.Truncate(time.Second)) {
+	if at.Before(now.Add(-oldest)) || at.After(now.Add(earliest)) {
 		return refuse(http.StatusBadRequest, "InvalidTimeStamp.Expired", "Specified time stamp or date value is expired.")
+	}
+	if at.Before(began.Truncate(time.Second)) {
+		r := refuse(http.StatusServiceUnavailable, "ServiceUnavailable",
+			"the request was signed before this replica of the gateway was the active one; sign it anew, and set the clock if it is behind")
+		r.after = time.Second
+		return r
 	}
 	return nil
 }

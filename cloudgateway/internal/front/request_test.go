@@ -329,18 +329,26 @@ func TestTimely(t *testing.T) {
 	tests := []struct {
 		name      string
 		at, began time.Time
-		want      bool
+		want      string // the code
 	}{
-		{"now", now.Truncate(time.Second), now, true},
-		{"old", now.Add(-14 * time.Minute), now.Add(-time.Hour), true},
-		{"too old", now.Add(-16 * time.Minute), now.Add(-time.Hour), false},
-		{"ahead", now.Add(50 * time.Second), now, true},
-		{"too far ahead", now.Add(2 * time.Minute), now, false},
-		{"of before the term", now.Add(-2 * time.Second), now, false},
+		{"now", now.Truncate(time.Second), now, ""},
+		{"old", now.Add(-14 * time.Minute), now.Add(-time.Hour), ""},
+		{"too old", now.Add(-16 * time.Minute), now.Add(-time.Hour), "InvalidTimeStamp.Expired"},
+		{"too old, and of before the term", now.Add(-16 * time.Minute), now, "InvalidTimeStamp.Expired"},
+		{"ahead", now.Add(50 * time.Second), now, ""},
+		{"too far ahead", now.Add(2 * time.Minute), now, "InvalidTimeStamp.Expired"},
+		// Clients sign anew and repeat what is answered with a status of 500 or more, and with no other.
+		{"of before the term", now.Add(-2 * time.Second), now, "ServiceUnavailable"},
+		{"of before the term, by a clock that is behind", now.Add(-14 * time.Minute), now.Add(-time.Minute), "ServiceUnavailable"},
 	}
 	for _, tt := range tests {
-		if err := timely(tt.at, now, tt.began); (err == nil) != tt.want {
-			t.Errorf("%s: %v", tt.name, err)
+		got := &refusal{}
+		if err := timely(tt.at, now, tt.began); err != nil {
+			got = refusalOf(err)
+		}
+		if retried := got.status >= http.StatusInternalServerError && got.after > 0; got.code != tt.want ||
+			retried != (tt.want == "ServiceUnavailable") {
+			t.Errorf("%s: %d %s, after %s", tt.name, got.status, got.code, got.after)
 		}
 	}
 }
