@@ -83,7 +83,7 @@
       - serviceAccountToken: {audience: sts.aliyuncs.com, expirationSeconds: 3600, path: token}
 {{- else if and $source (ne $source "ramRole") -}}
 - name: credentials
-  secret: {secretName: {{ get .Values.credentials $source }}, defaultMode: 0440}
+  secret: {secretName: {{ get .Values.credentials $source | quote }}, defaultMode: 0440}
 {{- end -}}
 {{- end }}
 

@@ -13,7 +13,7 @@
 
 {{- define "alicloud-controllers.selector" -}}
 app.kubernetes.io/name: {{ index . 1 }}
-app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
 {{- end }}
 
 {{- define "alicloud-controllers.image" -}}
@@ -45,6 +45,31 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- if $missing -}}
 {{- fail (printf "\n\n  values: %s: missing. Were the values of an earlier version of the chart reused as a whole, with helm upgrade --reuse-values? Take --reset-then-reuse-values, which adds what is new, or --values\n" (join ", " $missing)) -}}
 {{- end -}}
+{{- /* A key without a value, such as one above lines that are all comments, takes its default away. Where that is empty, it is put back. */ -}}
+{{- $needed := list "gatewayPort" "gatewayActivePort" "front.port" "scopes.controllers" -}}
+{{- range $name := list "cloudgateway" "lbcontroller" "nodecontroller" "routecontroller" -}}
+{{- range $key := list "enabled" "repository" "replicas" "adminPort" -}}{{- $needed = append $needed (printf "components.%s.%s" $name $key) -}}{{- end -}}
+{{- $component := index $.Values.components $name | default dict -}}
+{{- if not $component.config -}}{{- $_ := set $component "config" dict -}}{{- end -}}
+{{- end -}}
+{{- range $path := $needed -}}
+{{- $at := $.Values -}}
+{{- range $part := splitList "." $path -}}{{- $at = kindIs "map" $at | ternary (index ($at | default dict) $part) nil -}}{{- end -}}
+{{- if kindIs "invalid" $at -}}{{- $missing = append $missing $path -}}{{- end -}}
+{{- end -}}
+{{- if $missing -}}
+{{- fail (printf "\n\n  values: %s: a key without a value takes the default away. Give it one, or take it out\n" (join ", " $missing)) -}}
+{{- end -}}
+{{- range $path := list "credentials.rrsa" "credentials.assumeRole" "tls.certManager" "prometheusRule.alerts" -}}
+{{- $section := get $.Values (splitList "." $path | first) -}}
+{{- $key := splitList "." $path | last -}}
+{{- if not (get $section $key) -}}{{- $_ := set $section $key dict -}}{{- end -}}
+{{- end -}}
+{{- if not .Values.tls.certManager.issuerRef -}}{{- $_ := set .Values.tls.certManager "issuerRef" (dict "kind" "Issuer" "name" "") -}}{{- end -}}
+{{- range $key := list "podLabels" "podAnnotations" -}}
+{{- if not (get $.Values $key) -}}{{- $_ := set $.Values $key dict -}}{{- end -}}
+{{- end -}}
+{{- if not .Values.plan -}}{{- $_ := set .Values "plan" false -}}{{- end -}}
 {{- $problems := list -}}
 {{- $old := include "alicloud-controllers.cloudConfig" . -}}
 {{- if and (not .Values.clusterID) (not $old) -}}
@@ -147,8 +172,8 @@ true
 {{/* The source of the volume with the existing controller manager's file, or nothing. */}}
 {{- define "alicloud-controllers.cloudConfig" -}}
 {{- with .Values.cloudConfig -}}
-{{- if .configMap -}}configMap: {name: {{ .configMap }}}
-{{- else if .secret -}}secret: {secretName: {{ .secret }}, defaultMode: 0440}
+{{- if .configMap -}}configMap: {name: {{ .configMap | quote }}}
+{{- else if .secret -}}secret: {secretName: {{ .secret | quote }}, defaultMode: 0440}
 {{- end -}}
 {{- end -}}
 {{- end }}
@@ -183,7 +208,7 @@ true
 scheme: https
 tlsConfig:
   {{- if eq (index . 1) "cloudgateway" }}
-  ca: {secret: {name: {{ include "alicloud-controllers.tlsSecret" (index . 0) }}, key: ca.crt}}
+  ca: {secret: {name: {{ include "alicloud-controllers.tlsSecret" (index . 0) | quote }}, key: ca.crt}}
   serverName: cloudgateway.{{ (index . 0).Release.Namespace }}.svc
   {{- else }}
   insecureSkipVerify: true

@@ -173,7 +173,7 @@ spec:
       configMap: {name: {{ $name }}}
     - name: tls
       secret:
-        secretName: {{ include "alicloud-controllers.tlsSecret" $ }}
+        secretName: {{ include "alicloud-controllers.tlsSecret" $ | quote }}
         defaultMode: 0440
         {{- if not $gateway }}
         # The key is the gateway's alone.
@@ -181,7 +181,7 @@ spec:
         {{- end }}
     {{- with $.Values.tracing.caSecret }}
     - name: tracing
-      secret: {secretName: {{ . }}, defaultMode: 0440, items: [{key: ca.crt, path: ca.crt}]}
+      secret: {secretName: {{ . | quote }}, defaultMode: 0440, items: [{key: ca.crt, path: ca.crt}]}
     {{- end }}
     - name: token
       projected:
@@ -197,12 +197,12 @@ spec:
     {{- end }}
     {{- if and $gateway $.Values.tls.clientCASecret }}
     - name: client-ca
-      secret: {secretName: {{ $.Values.tls.clientCASecret }}, defaultMode: 0440, items: [{key: ca.crt, path: ca.crt}]}
+      secret: {secretName: {{ $.Values.tls.clientCASecret | quote }}, defaultMode: 0440, items: [{key: ca.crt, path: ca.crt}]}
     {{- end }}
     {{- if and $gateway $.Values.front.enabled }}
     - name: front
       # Key pairs that are not there yet must not keep the controllers' gateway from starting.
-      secret: {secretName: {{ $.Values.front.keysSecret }}, defaultMode: 0440, optional: true}
+      secret: {secretName: {{ $.Values.front.keysSecret | quote }}, defaultMode: 0440, optional: true}
     {{- end }}
     {{- with $component.extraVolumes }}
     {{- toYaml . | nindent 4 }}
