@@ -18,6 +18,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
 // Finalizer keeps a Service until its CLB is released. Like the type of metrics it is that of the existing CCM.
@@ -149,17 +150,30 @@ func (Product) CheckSources(context.Context, model.Observed) ([]netip.Prefix, er
 }
 
 // Health implements lb.Product.
-func (p Product) Health(ctx context.Context, there model.Observed) (map[model.ServerKey][]string, error) {
+func (p Product) Health(ctx context.Context, there model.Observed) (map[model.ServerKey][]readiness.Health, error) {
 	answer, err := p.Gateway.ServerHealth.ListServerHealth(ctx, &slbv1.ListServerHealthRequest{LoadBalancerId: there.InstanceID})
 	if err != nil {
 		return nil, err
 	}
-	statuses := map[model.ServerKey][]string{}
+	found := map[model.ServerKey][]readiness.Health{}
 	for _, h := range answer.GetServers() {
 		server := model.ServerKey{ID: h.GetServerId(), IP: h.GetServerIp(), Port: h.GetPort()}
-		statuses[server] = append(statuses[server], h.GetStatus())
+		found[server] = append(found[server], healthOf(h.GetStatus()))
 	}
-	return statuses, nil
+	return found, nil
+}
+
+// healthOf is what a listener found of a server: "normal", "abnormal", or "unavailable" while the first checks are under way and where none
+// are made.
+func healthOf(status string) readiness.Health {
+	switch status {
+	case "normal":
+		return readiness.Good
+	case "abnormal":
+		return readiness.Bad
+	default:
+		return readiness.Unknown
+	}
 }
 
 // EIPs implements lb.Product.

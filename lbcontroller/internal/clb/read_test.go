@@ -13,6 +13,7 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
 const name = "a5e4dbfc9c2ae4642b0335607860aef6"
@@ -275,5 +276,17 @@ func TestB02FailedReadIsAnError(t *testing.T) {
 	f.Fail("GetServerGroup", 1, &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled})
 	if got, err := (Product{Gateway: f.Client()}).groups(t.Context(), "lb-1", owner); err == nil || len(got.Groups) > 0 {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// TestHealthOf: a word that is new says nothing about a server.
+func TestHealthOf(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]readiness.Health{
+		"normal": readiness.Good, "abnormal": readiness.Bad, "unavailable": readiness.Unknown, "warming": readiness.Unknown, "": readiness.Unknown,
+	} {
+		if got := healthOf(status); got != want {
+			t.Errorf("%q is taken for %d, want %d", status, got, want)
+		}
 	}
 }

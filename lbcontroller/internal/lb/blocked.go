@@ -141,7 +141,7 @@ func (e *engine) missingRules(ctx context.Context, s pass, there model.Observed)
 	if err != nil {
 		return nil, nil, false, fmt.Errorf("read the health of servers: %w", err)
 	}
-	statuses := map[model.ServerKey][]string{}
+	statuses := map[model.ServerKey][]readiness.Health{}
 	for key, all := range found {
 		statuses[idAndPort(key)] = append(statuses[idAndPort(key)], all...)
 	}
@@ -172,7 +172,7 @@ func checksOf(product Product, want *model.Desired) []blocked.Check {
 }
 
 // fails reports that some of these checks fail, and that none succeeds. Statuses are by the id and the port of servers. Pure.
-func fails(checks []blocked.Check, statuses map[model.ServerKey][]string) bool {
+func fails(checks []blocked.Check, statuses map[model.ServerKey][]readiness.Health) bool {
 	isBad := false
 	for _, check := range checks {
 		switch readiness.Judge(statuses[idAndPort(check.Server)]) {

@@ -13,6 +13,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
 // Product is what the engine must know of a kind of load balancers: it builds what is wanted, compares, reads and calls. It keeps nothing
@@ -46,7 +47,7 @@ type Product interface {
 	CheckSources(ctx context.Context, there model.Observed) ([]netip.Prefix, error)
 	// Health returns what the cloud says of the health of each server, once for each listener that it works for. The type of a server is left
 	// out of its key.
-	Health(ctx context.Context, there model.Observed) (map[model.ServerKey][]string, error)
+	Health(ctx context.Context, there model.Observed) (map[model.ServerKey][]readiness.Health, error)
 	// EIPs are the elastic addresses that are bound to a load balancer, as they were not longer ago than maxAge; 0 for now.
 	EIPs(ctx context.Context, id string, maxAge time.Duration) ([]string, error)
 	// Locked reports, by one read, whether the cloud has locked a load balancer because money is owed for it.

@@ -16,6 +16,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
 // retryProvisioning is when an NLB is looked at again that is being made.
@@ -285,7 +286,7 @@ func (p Product) Search(ctx context.Context, q observe.Query) ([]model.Observed,
 }
 
 // Health implements lb.Product. The cloud names the servers that aren't healthy, listener by listener.
-func (p Product) Health(ctx context.Context, there model.Observed) (map[model.ServerKey][]string, error) {
+func (p Product) Health(ctx context.Context, there model.Observed) (map[model.ServerKey][]readiness.Health, error) {
 	listeners := there.Listeners
 	if !there.ConfigKnown {
 		var err error
@@ -293,7 +294,7 @@ func (p Product) Health(ctx context.Context, there model.Observed) (map[model.Se
 			return nil, err
 		}
 	}
-	statuses := map[model.ServerKey][]string{}
+	found := map[model.ServerKey][]readiness.Health{}
 	for _, l := range listeners {
 		i := slices.IndexFunc(there.Groups, func(g model.Group) bool { return g.ID == l.GroupID() })
 		if i < 0 || l.ID == "" {
@@ -306,23 +307,23 @@ func (p Product) Health(ctx context.Context, there model.Observed) (map[model.Se
 		for _, s := range there.Groups[i].Servers {
 			key := s.ServerKey
 			key.Type = 0
-			statuses[key] = append(statuses[key], healthOf(key, answer.GetServers()))
+			found[key] = append(found[key], healthOf(key, answer.GetServers()))
 		}
 	}
-	return statuses, nil
+	return found, nil
 }
 
-// healthOf says in the words of the engine what was found of a server.
-func healthOf(server model.ServerKey, ill []*nlbv1.ServerHealth) string {
+// healthOf is what a listener found of a server: it is good if the cloud doesn't name it.
+func healthOf(server model.ServerKey, ill []*nlbv1.ServerHealth) readiness.Health {
 	for _, h := range ill {
 		if h.GetServerId() != server.ID || h.GetPort() != server.Port || server.IP != "" && h.GetServerIp() != "" &&
 			h.GetServerIp() != server.IP {
 			continue
 		}
 		if h.GetStatus() == "Unhealthy" {
-			return "abnormal"
+			return readiness.Bad
 		}
-		return "unavailable"
+		return readiness.Unknown
 	}
-	return "normal"
+	return readiness.Good
 }

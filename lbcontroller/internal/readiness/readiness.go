@@ -138,15 +138,10 @@ const (
 	Good
 )
 
-// Judge sums up what the listeners say of a server: "normal", "abnormal", or "unavailable" while the first checks are under way and where
-// none are made.
-func Judge(statuses []string) Health {
-	switch {
-	case slices.Contains(statuses, "abnormal"):
-		return Bad
-	case len(statuses) > 0 && !slices.ContainsFunc(statuses, func(s string) bool { return s != "normal" }):
-		return Good
-	default:
+// Judge sums up what the listeners say of a server. One that no listener checks yet, or at all, is Unknown to it.
+func Judge(found []Health) Health {
+	if len(found) == 0 {
 		return Unknown
 	}
+	return slices.Min(found)
 }

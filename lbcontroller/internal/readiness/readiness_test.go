@@ -63,20 +63,19 @@ func TestWaiting(t *testing.T) {
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name     string
-		statuses []string
-		want     Health
+		name  string
+		found []Health
+		want  Health
 	}{
 		{name: "no listener", want: Unknown},
-		{name: "good", statuses: []string{"normal", "normal"}, want: Good},
-		{name: "one doesn't know", statuses: []string{"normal", "unavailable"}, want: Unknown},
-		{name: "one fails", statuses: []string{"normal", "unavailable", "abnormal"}, want: Bad},
-		{name: "a word that is new", statuses: []string{"warming"}, want: Unknown},
+		{name: "good", found: []Health{Good, Good}, want: Good},
+		{name: "one doesn't know", found: []Health{Good, Unknown}, want: Unknown},
+		{name: "one fails", found: []Health{Good, Unknown, Bad}, want: Bad},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			check(t, "health", tt.want, Judge(tt.statuses))
+			check(t, "health", tt.want, Judge(tt.found))
 		})
 	}
 }
