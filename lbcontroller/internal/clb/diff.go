@@ -190,7 +190,7 @@ func (Product) Changed(wanted, there model.ListenerConfig) (changed model.Listen
 		effective.Scheduler = nil
 	}
 	result := &slbv1.ListenerConfig{}
-	if !plan.CopyDiff(result, effective, have) {
+	if !plan.CopyDiff(result, effective, have, "http_code") {
 		return nil, refused
 	}
 	// Access control is one setting in three parts: the cloud wants them together.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -10,22 +11,23 @@ import (
 )
 
 // CopyDiff copies the fields of want that differ from have to result, all messages of one type, and reports whether
-// there are any. Lists are compared as sets. What want leaves out is no difference.
-func CopyDiff(result, want, have proto.Message) (differ bool) {
-	return copyDiff(result.ProtoReflect(), want.ProtoReflect(), have.ProtoReflect())
+// there are any. Lists are compared as sets, and so are texts that are lists with commas, the fields in sets. What want
+// leaves out is no difference.
+func CopyDiff(result, want, have proto.Message, sets ...protoreflect.Name) (differ bool) {
+	return copyDiff(result.ProtoReflect(), want.ProtoReflect(), have.ProtoReflect(), sets)
 }
 
 // copyDiff copies the fields of want that differ from have to result, and reports whether there are any.
-func copyDiff(result, want, have protoreflect.Message) (differ bool) {
+func copyDiff(result, want, have protoreflect.Message, sets []protoreflect.Name) (differ bool) {
 	want.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
 		case field.Message() != nil:
-			if copyDiff(result.Mutable(field).Message(), value.Message(), have.Get(field).Message()) {
+			if copyDiff(result.Mutable(field).Message(), value.Message(), have.Get(field).Message(), sets) {
 				differ = true
 			} else {
 				result.Clear(field)
 			}
-		case !sameField(field, value, have):
+		case !sameField(field, value, have, sets):
 			result.Set(field, value)
 			differ = true
 		}
@@ -34,13 +36,14 @@ func copyDiff(result, want, have protoreflect.Message) (differ bool) {
 	return differ
 }
 
-func sameField(field protoreflect.FieldDescriptor, value protoreflect.Value, have protoreflect.Message) bool {
+func sameField(field protoreflect.FieldDescriptor, value protoreflect.Value, have protoreflect.Message,
+	sets []protoreflect.Name) bool {
 	switch {
 	case field.IsList():
 		return sameSet(texts(value.List()), texts(have.Get(field).List()))
 	case !have.Has(field):
 		return false
-	case field.Name() == "http_code":
+	case slices.Contains(sets, field.Name()):
 		return sameList(value.String(), have.Get(field).String())
 	default:
 		return value.Equal(have.Get(field))
