@@ -62,7 +62,7 @@ func (b builder) access() {
 }
 
 // Guard implements plan.Differ: all listeners have the access control list. Lists that people have given a listener are theirs.
-func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired, refused string) {
+func (p Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired, refused string) {
 	there := map[model.ListenerKey]*slbv1.ListenerConfig{}
 	for _, l := range o.Listeners {
 		if config := configOf(l.Config); config.GetAclEnabled() {
@@ -74,7 +74,7 @@ func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired
 	}
 	result := *d
 	result.Listeners = slices.Clone(d.Listeners)
-	list, _ := o.List()
+	list, _ := o.List(p)
 	for i, l := range result.Listeners {
 		config, ids := proto.CloneOf(configOf(l.Config)), there[l.Key].GetAclIds()
 		switch foreign := slices.IndexFunc(ids, func(id string) bool { return !isOurs(id) }); {
@@ -103,6 +103,14 @@ func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired
 	}
 	result.AccessUnsaid = false // An annotation that is gone restricted the access before.
 	return &result, ""
+}
+
+// Uses implements plan.Differ: a listener can't be made to name no list.
+func (Product) Uses(there model.Observed, list string) (has, keeps bool) {
+	has = slices.ContainsFunc(there.Listeners, func(l model.Listener) bool {
+		return slices.Contains(configOf(l.Config).GetAclIds(), list)
+	})
+	return has, has
 }
 
 // OpenTo implements lb.Product.

@@ -179,7 +179,7 @@ func ipVersion(v slbv1.IpVersion) string {
 }
 
 // Changed implements plan.Differ.
-func (Product) Changed(wanted, there model.ListenerConfig) (changed model.ListenerConfig, refused string) {
+func (Product) Changed(wanted, there model.ListenerConfig) (guard, others model.ListenerConfig, refused string) {
 	want, have := configOf(wanted), configOf(there)
 	effective := proto.CloneOf(want)
 	dropInert(effective, have)
@@ -191,13 +191,28 @@ func (Product) Changed(wanted, there model.ListenerConfig) (changed model.Listen
 	}
 	result := &slbv1.ListenerConfig{}
 	if !plan.CopyDiff(result, effective, have, "http_code") {
-		return nil, refused
+		return nil, nil, refused
 	}
-	// Access control is one setting in three parts: the cloud wants them together.
-	if result.AclEnabled != nil || result.AclType != nil || len(result.GetAclIds()) > 0 {
-		result.AclEnabled, result.AclType, result.AclIds = effective.AclEnabled, effective.AclType, effective.GetAclIds()
+	guard, others = apart(result, effective)
+	return guard, others, refused
+}
+
+// apart takes access control out of a change, unless it restricts nobody. It is one setting in three parts: the cloud
+// wants them together.
+func apart(change, want *slbv1.ListenerConfig) (guard, others model.ListenerConfig) {
+	if change.AclEnabled == nil && change.AclType == nil && len(change.GetAclIds()) == 0 {
+		return nil, change
 	}
-	return result, refused
+	change.AclEnabled, change.AclType, change.AclIds = want.AclEnabled, want.AclType, want.GetAclIds()
+	if len(change.GetAclIds()) == 0 {
+		return nil, change
+	}
+	guard = &slbv1.ListenerConfig{AclEnabled: change.AclEnabled, AclType: change.AclType, AclIds: change.GetAclIds()}
+	change.AclEnabled, change.AclType, change.AclIds = nil, nil, nil
+	if proto.Equal(change, &slbv1.ListenerConfig{}) {
+		return guard, nil
+	}
+	return guard, change
 }
 
 // ChangedGroup implements plan.Differ: groups of a CLB have no attributes.

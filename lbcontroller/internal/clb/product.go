@@ -163,8 +163,8 @@ func (p Product) Health(ctx context.Context, there model.Observed) (map[model.Se
 	return found, nil
 }
 
-// healthOf is what a listener found of a server: "normal", "abnormal", or "unavailable" while the first checks are under way and where none
-// are made.
+// healthOf is what a listener found of a server: "normal", "abnormal", or "unavailable" while the first checks are under
+// way and where none are made.
 func healthOf(status string) readiness.Health {
 	switch status {
 	case "normal":

@@ -283,7 +283,7 @@ func TestB02FailedReadIsAnError(t *testing.T) {
 func TestHealthOf(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]readiness.Health{
-		"normal": readiness.Good, "abnormal": readiness.Bad, "unavailable": readiness.Unknown, "warming": readiness.Unknown, "": readiness.Unknown,
+		"normal": readiness.Good, "abnormal": readiness.Bad, "unavailable": readiness.Unknown, "warming": readiness.Unknown,
 	} {
 		if got := healthOf(status); got != want {
 			t.Errorf("%q is taken for %d, want %d", status, got, want)

@@ -205,7 +205,7 @@ func publication(s pass, eips []string, observed model.Observed, complete bool) 
 		Annotations: ownTags(s.want.Desired.Instance.Tags), Exact: []string{annotation.Claims},
 	}
 	if label := s.product.Marks().ListLabel; label != "" && observed.ListsKnown {
-		n.Labels[label] = guardOf(s.want.Desired, observed)
+		n.Labels[label] = guardOf(s.product, s.want.Desired, observed)
 	}
 	n.Annotations[annotation.Claims] = reuse.Kept(s.want.Desired, observed).String()
 	after, meanwhile := s.view.Applied(s.view.MayHaveList() && (len(observed.Lists) > 0 || !observed.ListsKnown))
@@ -223,8 +223,8 @@ func publication(s pass, eips []string, observed model.Observed, complete bool) 
 }
 
 // guardOf is the id of the access list that the Service asks for; empty if it asks for none, or it isn't there yet.
-func guardOf(d *model.Desired, o model.Observed) string {
-	if list, isThere := o.List(); isThere && d.Access != nil && !d.Access.IsOver() {
+func guardOf(kind model.ListUser, d *model.Desired, o model.Observed) string {
+	if list, isThere := o.List(kind); isThere && d.Access != nil && !d.Access.IsOver() {
 		return list.ID
 	}
 	return ""

@@ -69,7 +69,7 @@ func besideRanges(d *model.Desired, o model.Observed) []string {
 }
 
 // Guard implements plan.Differ: the NLB has the security group, beside those that people have given it.
-func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired, refused string) {
+func (p Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired, refused string) {
 	asked, _ := d.Instance.Asked.(Asked)
 	groups := specOf(d).GetSecurityGroupIds()
 	if !asked.SecurityGroups {
@@ -81,7 +81,7 @@ func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired
 	}
 	groups = slices.DeleteFunc(slices.Clone(groups), ours)
 	if !d.Access.IsOver() {
-		list, _ := o.List()
+		list, _ := o.List(p)
 		groups = append(groups, list.ID)
 	}
 	slices.Sort(groups)
@@ -90,6 +90,11 @@ func (Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired
 	result := *d
 	result.Instance.Spec, result.Instance.Asked = spec, asked
 	return &result, ""
+}
+
+// Uses implements plan.Differ: an NLB leaves a security group before that is deleted.
+func (Product) Uses(there model.Observed, list string) (has, keeps bool) {
+	return slices.Contains(present(there).GetSecurityGroupIds(), list), false
 }
 
 // OpenTo implements lb.Product.

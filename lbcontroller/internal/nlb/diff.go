@@ -284,7 +284,7 @@ func (Product) Unprotect(o model.Observed, preserve bool) plan.Action {
 func markKeys() []string { return []string{ownership.TagService, ownership.TagCluster} }
 
 // Changed implements plan.Differ.
-func (Product) Changed(wanted, there model.ListenerConfig) (changed model.ListenerConfig, refused string) {
+func (Product) Changed(wanted, there model.ListenerConfig) (_, others model.ListenerConfig, _ string) {
 	want, have := proto.CloneOf(configOf(wanted)), configOf(there)
 	// What is switched off and stays so has no effect.
 	if !want.GetCaEnabled() && !have.GetCaEnabled() {
@@ -295,7 +295,7 @@ func (Product) Changed(wanted, there model.ListenerConfig) (changed model.Listen
 	}
 	result := &nlbv1.ListenerConfig{}
 	if !plan.CopyDiff(result, want, have) {
-		return nil, ""
+		return nil, nil, ""
 	}
 	if result.AlpnEnabled != nil { // The cloud wants the policy, too.
 		result.AlpnPolicy = want.AlpnPolicy
@@ -303,7 +303,7 @@ func (Product) Changed(wanted, there model.ListenerConfig) (changed model.Listen
 	if result.CaEnabled != nil {
 		result.CaCertificateIds = want.GetCaCertificateIds()
 	}
-	return result, ""
+	return nil, result, ""
 }
 
 // ChangedGroup implements plan.Differ.

@@ -91,8 +91,8 @@ func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 	steps := stepsOf(w.Plan)
 	w.besideInstance(ctx, c, steps)
 	for i, s := range steps {
-		if list, isThere := now.List(); isThere && len(w.Observed.Lists) == 0 && !s.isBegun() {
-			s.action = c.Bind(s.action, list.ID)
+		if len(w.Observed.Lists) == 0 && len(now.Lists) > 0 && !s.isBegun() {
+			s.action = c.Bind(s.action, now.Lists[0].ID)
 		}
 		if !s.isBegun() && isHeld(s.action) {
 			missing = append(missing, s.action)

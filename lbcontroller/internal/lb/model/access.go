@@ -1,7 +1,5 @@
 package model
 
-import "slices"
-
 // Access says who may connect, where the controller keeps that in a list of its own in the cloud: the list stands by itself, is made before
 // what it guards, and goes after it.
 type Access struct {
@@ -25,27 +23,23 @@ type AccessList struct {
 // ComingList stands for the id of the list until it is made.
 const ComingList = "list-that-is-being-made"
 
+// ListUser is a kind of load balancers, which are guarded by access lists.
+type ListUser interface {
+	// Uses reports whether a load balancer or one of its listeners has an access list, in force or not, and whether it
+	// keeps one that is not wanted any more.
+	Uses(there Observed, list string) (has, keeps bool)
+}
+
 // List is the list that guards what is wanted: of several that bear the marks of the Service the one that is in use,
 // or else the first.
-func (o Observed) List() (list AccessList, isThere bool) {
+func (o Observed) List(kind ListUser) (list AccessList, isThere bool) {
 	if len(o.Lists) == 0 {
 		return AccessList{ID: ComingList}, false
 	}
 	for _, l := range o.Lists {
-		if o.Uses(l.ID) {
+		if has, _ := kind.Uses(o, l.ID); has {
 			return l, true
 		}
 	}
 	return o.Lists[0], true
-}
-
-// Uses reports whether the load balancer or one of its listeners has an access list, in force or not.
-func (o Observed) Uses(list string) bool {
-	names := func(m any) bool {
-		acls, _ := m.(interface{ GetAclIds() []string })
-		groups, _ := m.(interface{ GetSecurityGroupIds() []string })
-		return acls != nil && slices.Contains(acls.GetAclIds(), list) ||
-			groups != nil && slices.Contains(groups.GetSecurityGroupIds(), list)
-	}
-	return names(o.Instance) || slices.ContainsFunc(o.Listeners, func(l Listener) bool { return names(l.Config) })
 }

@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
@@ -129,7 +126,7 @@ func (p *Plan) access(kind Differ, d *model.Desired, o model.Observed) (guarded 
 	if len(o.Lists) > 1 {
 		p.refuse("%s", severalLists(o.Lists))
 	}
-	have, isThere := o.List()
+	have, isThere := o.List(kind)
 	if !isThere {
 		p.add(Phase{CreateList{Access: *d.Access, Owner: d.Owner, Spec: d.Instance.Spec}})
 		return guarded, false
@@ -146,16 +143,20 @@ func (p *Plan) access(kind Differ, d *model.Desired, o model.Observed) (guarded 
 // surplusLists deletes the access lists that are not wanted any more. Guard has switched off what they guarded. The cloud
 // deletes none that a listener names, in force or not, and a listener can't be made to name none: such a list goes when
 // another look finds it free, or with the load balancer.
-func surplusLists(d *model.Desired, o model.Observed) Phase {
-	if d.Access == nil {
+func surplusLists(kind Differ, d *model.Desired, o model.Observed) Phase {
+	if !d.Access.IsOver() {
 		return nil
 	}
-	if len(d.Access.Entries) > 0 || len(o.Lists) != 1 { // Of several, nobody knows which isn't a copy that somebody made.
+	return deleteLists(o.Lists, func(list string) bool { _, keeps := kind.Uses(o, list); return keeps })
+}
+
+// deleteLists deletes access lists but those that are kept.
+func deleteLists(lists []model.AccessList, isKept func(list string) bool) (phase Phase) {
+	if len(lists) != 1 { // Of several, nobody knows which isn't a copy that somebody made.
 		return nil
 	}
-	var phase Phase
-	for _, l := range o.Lists {
-		if !l.Held && !slices.ContainsFunc(o.Listeners, func(by model.Listener) bool { return names(by.Config, l.ID) }) {
+	for _, l := range lists {
+		if !l.Held && !isKept(l.ID) {
 			phase = append(phase, DeleteList{ID: l.ID, Name: l.Name})
 		}
 	}
@@ -172,44 +173,6 @@ func severalLists(lists []model.AccessList) string {
 		"used, and none is deleted: rename the others, or delete them", strings.Join(ids, ", "), lists[0].Name)
 }
 
-// names reports whether a listener has an access list, in force or not.
-func names(c model.ListenerConfig, list string) bool {
-	lists, ok := c.(interface{ GetAclIds() []string })
-	return ok && slices.Contains(lists.GetAclIds(), list)
-}
-
-// restricts reports whether attributes of a listener say who may connect.
-func restricts(c model.ListenerConfig) bool {
-	lists, ok := c.(interface{ GetAclIds() []string })
-	return ok && len(lists.GetAclIds()) > 0
-}
-
-// apart takes the attributes that restrict who may connect out of a change of a listener: one that the cloud refuses among the others must
-// not hold them back. Either is nil if it has none.
-func apart(changed model.ListenerConfig) (guard, others model.ListenerConfig) {
-	if !restricts(changed) {
-		return nil, changed
-	}
-	split := func(isGuard bool) model.ListenerConfig {
-		part, hasAny := proto.Clone(changed), false
-		message := part.ProtoReflect()
-		message.Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
-			if strings.HasPrefix(string(field.Name()), "acl_") == isGuard {
-				hasAny = true
-			} else {
-				message.Clear(field)
-			}
-			return true
-		})
-		config, ok := part.(model.ListenerConfig)
-		if !hasAny || !ok {
-			return nil
-		}
-		return config
-	}
-	return split(true), split(false)
-}
-
 // ReleaseLists deletes access lists whose Service goes, after all that they guarded. With what is preserved they stay, as the user's.
 func ReleaseLists(lists []model.AccessList, preserve bool) Plan {
 	var p Plan
@@ -221,7 +184,7 @@ func ReleaseLists(lists []model.AccessList, preserve bool) Plan {
 		p.add(phase)
 		return p
 	}
-	p.add(surplusLists(&model.Desired{Access: &model.Access{}}, model.Observed{Lists: lists}))
+	p.add(deleteLists(lists, func(string) bool { return false }))
 	return p
 }
 

@@ -121,6 +121,8 @@ type UpdateListener struct {
 	Key     model.ListenerKey
 	Changed model.ListenerConfig
 	Group   GroupRef
+	// Guards says that Changed restricts who may connect, and nothing else.
+	Guards bool
 }
 
 // StartListener lets a stopped listener accept connections.

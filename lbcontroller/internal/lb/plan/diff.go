@@ -64,7 +64,7 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 		p.eip(d, o, unguarded || kind.IsOpener(d, o))
 	}
 	if !unguarded {
-		p.add(surplusLists(d, o))
+		p.add(surplusLists(kind, d, o))
 	}
 	p.openNothing(kind, d, o, unguarded)
 	p.mark(kind, d, o)

@@ -27,9 +27,11 @@ type Differ interface {
 	// Unprotect returns the action that lifts what keeps a load balancer from being deleted, or nil if nothing does. One that is to be
 	// preserved loses the marks of ownership instead.
 	Unprotect(o model.Observed, preserve bool) Action
-	// Changed returns the attributes of a listener that are wanted and differ, or nil. What is not wanted keeps its value.
-	// What can't be changed is refused, as text for users, and left out.
-	Changed(want, have model.ListenerConfig) (changed model.ListenerConfig, refused string)
+	model.ListUser
+	// Changed returns the attributes of a listener that are wanted and differ, those apart that restrict who may connect:
+	// one that the cloud refuses among the others must not hold them back. Either is nil if there are none. What is not
+	// wanted keeps its value. What can't be changed is refused, as text for users, and left out.
+	Changed(want, have model.ListenerConfig) (guard, others model.ListenerConfig, refused string)
 	// ChangedGroup is Changed for the attributes of a server group. Only groups that have some are compared.
 	ChangedGroup(want, have proto.Message) (changed proto.Message, refused string)
 }

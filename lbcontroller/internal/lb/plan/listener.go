@@ -281,13 +281,12 @@ func (w *listenerWork) pair() {
 // update changes a present listener, which goes to the wanted server group unless it stays on the one that it has.
 func (w *listenerWork) update(kind Differ, want, old model.Listener, groups map[string]model.Group, stays bool) {
 	if want.ForwardPort() == 0 {
-		changed, refused := kind.Changed(want.Config, old.Config)
+		guard, others, refused := kind.Changed(want.Config, old.Config)
 		if refused != "" {
 			w.refused = append(w.refused, "listener "+KeyText(want.Key)+": "+refused)
 		}
-		guard, others := apart(changed)
 		if guard != nil {
-			w.ready = append(w.ready, UpdateListener{Key: want.Key, Changed: guard})
+			w.ready = append(w.ready, UpdateListener{Key: want.Key, Changed: guard, Guards: true})
 		}
 		change := UpdateListener{Key: want.Key, Changed: others}
 		if !stays {

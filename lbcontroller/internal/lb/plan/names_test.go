@@ -1,6 +1,8 @@
 package plan_test
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
@@ -83,6 +85,15 @@ func present(o model.Observed) *slbv1.LoadBalancer {
 
 // changed are the attributes of a listener that differ.
 func changed(want, have *slbv1.ListenerConfig) *slbv1.ListenerConfig {
-	changed, _ := clb.Product{}.Changed(want, have)
-	return config(changed)
+	guard, others, _ := clb.Product{}.Changed(want, have)
+	if guard == nil && others == nil {
+		return nil
+	}
+	all := &slbv1.ListenerConfig{}
+	for _, part := range []model.ListenerConfig{guard, others} {
+		if part != nil {
+			proto.Merge(all, part)
+		}
+	}
+	return all
 }

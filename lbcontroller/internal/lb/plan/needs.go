@@ -49,7 +49,7 @@ func (a AddCertificates) Needs(earlier Action) bool {
 
 // Needs takes a listener to a group that has its servers, and restricts it by a list that is there.
 func (a UpdateListener) Needs(earlier Action) bool {
-	return NeedsServers(a, earlier) || restricts(a.Changed) && Is(earlier, PartAccess, VerbCreate)
+	return NeedsServers(a, earlier) || a.Guards && Is(earlier, PartAccess, VerbCreate)
 }
 
 // Needs lets a listener serve until what takes its place can be made. A redirect that is still there holds its target.
@@ -84,7 +84,7 @@ func opens(a Action) bool {
 func IsGuard(a Action) bool {
 	change, isListener := a.(UpdateListener)
 	part, verb := a.About()
-	return closes(a) || part == PartAccess && verb != VerbDelete || isListener && restricts(change.Changed)
+	return closes(a) || part == PartAccess && verb != VerbDelete || isListener && change.Guards
 }
 
 // isAccess reports whether an action is about who may connect: nothing is opened before.
