@@ -5,36 +5,42 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/documented"
 )
 
-// action is an action with what is known of its parameters, in lower case.
+// action is an action with what is known of its parameters.
 type action struct {
 	*api.Action
-	honoured, documented map[string]bool
+	// names are those of its parameters in lower case: the ones that are honoured here, and the ones that the cloud documents. Few actions
+	// of a simulator are ever called, so they are made for the first call.
+	names func() (honoured, documented map[string]bool)
 }
 
 func newAction(product string, a *api.Action) *action {
-	known := &action{Action: a, honoured: map[string]bool{}, documented: map[string]bool{}}
-	for _, p := range a.Params {
-		known.honoured[strings.ToLower(p.Name)] = true
-	}
-	for _, name := range documented.Params(product, a.Name) {
-		known.documented[strings.ToLower(name)] = true
-	}
-	return known
+	return &action{Action: a, names: sync.OnceValues(func() (here, there map[string]bool) {
+		here, there = map[string]bool{}, map[string]bool{}
+		for _, p := range a.Params {
+			here[strings.ToLower(p.Name)] = true
+		}
+		for _, name := range documented.Params(product, a.Name) {
+			there[strings.ToLower(name)] = true
+		}
+		return here, there
+	})}
 }
 
 // ignored returns the parameters that were sent, that the cloud documents, and that come to nothing here, sorted.
 func (a *action) ignored(sent map[string]string) []string {
+	honoured, documented := a.names()
 	var out []string
 	for name, value := range sent {
 		if value == "" {
 			continue
 		}
-		if lower := strings.ToLower(name); !within(a.honoured, lower, false) && within(a.documented, lower, true) {
+		if lower := strings.ToLower(name); !within(honoured, lower, false) && within(documented, lower, true) {
 			out = append(out, name)
 		}
 	}

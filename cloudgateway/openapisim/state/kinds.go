@@ -68,7 +68,10 @@ func (c *Cloud) Add(resources *Cloud) {
 // Check refuses resources that are null or have null parts, sets the ids that are given as keys only, and reports those that
 // contradict their key.
 func (c *Cloud) Check() error {
-	problems := nulls("", reflect.ValueOf(c))
+	var problems []error
+	for _, path := range nulls(reflect.ValueOf(c)) {
+		problems = append(problems, fmt.Errorf("%s: is null", strings.TrimPrefix(path, ".")))
+	}
 	for kind, name := range c.kinds() {
 		for key, resource := range kind.Seq2() {
 			if resource.IsNil() {
@@ -89,34 +92,38 @@ func (c *Cloud) Check() error {
 	return errors.Join(problems...)
 }
 
-// nulls reports every item of a map or list that is null; handlers rely on that there is none. Members that can be left out
-// can be null.
-func nulls(path string, v reflect.Value) (problems []error) {
-	item := func(path string, v reflect.Value) {
+// nulls reports every item of a map or list that is null, by its path; handlers rely on that there is none. Members that can be left
+// out can be null.
+func nulls(v reflect.Value) (paths []string) {
+	item := func(v reflect.Value, name func() string) {
 		if v.Kind() == reflect.Pointer && v.IsNil() {
-			problems = append(problems, fmt.Errorf("%s: is null", path))
+			paths = append(paths, name())
 			return
 		}
-		problems = append(problems, nulls(path, v)...)
+		for _, path := range nulls(v) {
+			paths = append(paths, name()+path)
+		}
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		return nulls(path, v.Elem())
+		return nulls(v.Elem())
 	case reflect.Struct:
 		for field, value := range v.Fields() {
 			if name := memberName(field); name != "" {
-				problems = append(problems, nulls(strings.TrimPrefix(path+"."+name, "."), value)...)
+				for _, path := range nulls(value) {
+					paths = append(paths, "."+name+path)
+				}
 			}
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
-			item(fmt.Sprintf("%s[%q]", path, key), v.MapIndex(key))
+			item(v.MapIndex(key), func() string { return fmt.Sprintf("[%q]", key) })
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			item(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+			item(v.Index(i), func() string { return fmt.Sprintf("[%d]", i) })
 		}
 	default: // has no items
 	}
-	return problems
+	return paths
 }
