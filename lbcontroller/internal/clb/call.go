@@ -47,7 +47,8 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 		return p.deleteGroup(ctx, id, a)
 	case plan.CreateListener:
 		config := withGroup(a.Listener.Config, a.Group.Resolve(now))
-		_, err = p.Gateway.Listeners.CreateListener(ctx, &slbv1.CreateListenerRequest{Key: key(id, a.Listener.Key), Config: config})
+		_, err = p.Gateway.Listeners.CreateListener(ctx,
+			&slbv1.CreateListenerRequest{Key: key(id, a.Listener.Key), Config: config, Tags: a.Listener.Tags})
 	case plan.UpdateListener:
 		config := withGroup(a.Changed, a.Group.Resolve(now))
 		_, err = p.Gateway.Listeners.UpdateListener(ctx, &slbv1.UpdateListenerRequest{Key: key(id, a.Key), Config: config})

@@ -228,6 +228,7 @@ func listener(l *slbv1.Listener) model.Listener {
 		Key:     model.ListenerKey{Port: l.GetKey().GetPort(), Protocol: model.Protocol(l.GetKey().GetProtocol())},
 		Config:  config,
 		Stopped: l.GetStatus() == "stopped", Starting: l.GetStatus() == isStarting,
+		Tags: l.GetTags(),
 	}
 }
 

@@ -29,7 +29,7 @@ type verdict struct {
 
 // judge decides what failed calls mean together. The longest time that the gateway asks for counts, whatever else has
 // failed. What the cloud calls invalid isn't repeated soon, but from time to time: the cloud's codes aren't all known,
-// and what is missing may be made.
+// and what is missing may be made. Nor is what took down a listener that serves, for one that no quota was left for.
 func judge(calls []error) verdict {
 	v := verdict{retry: controller.Retry{Mode: controller.RetryBackoff}}
 	invalid := 0
@@ -37,7 +37,9 @@ func judge(calls []error) verdict {
 		if after, ok := rpcerr.RetryAfter(err); ok {
 			v.retry.After = max(v.retry.After, after)
 		}
-		if e, ok := rpcerr.From(err); ok && e.Code == codes.InvalidArgument { // Repeating doesn't change it.
+		f, _ := errors.AsType[*apply.Failure](err)
+		isUsedUp := rpcerr.ReasonOf(err) == rpcerr.QuotaExceeded && f != nil && f.CameBack // Each try takes a port down for a while.
+		if e, ok := rpcerr.From(err); ok && e.Code == codes.InvalidArgument || isUsedUp { // Repeating doesn't change it.
 			invalid++
 		}
 		v.full = v.full || rpcerr.ReasonOf(err) == rpcerr.ServerLimit || isListFull(err)

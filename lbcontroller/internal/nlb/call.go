@@ -101,7 +101,7 @@ func (p Product) changeListener(ctx context.Context, now model.Observed, action 
 func (p Product) createListener(ctx context.Context, id string, a plan.CreateListener, group string) (plan.Result, error) {
 	request := &nlbv1.CreateListenerRequest{
 		RequestId: requestID("ls-"), LoadBalancerId: id, Protocol: listenerProtocol(a.Listener.Key.Protocol),
-		Config: withGroup(a.Listener.Config, group),
+		Config: withGroup(a.Listener.Config, group), Tags: a.Listener.Tags,
 	}
 	if key := a.Listener.Key; key.End == 0 {
 		request.Port = key.Port

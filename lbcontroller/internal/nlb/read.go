@@ -106,6 +106,7 @@ func (p Product) listeners(ctx context.Context, id string) ([]model.Listener, er
 		}
 		list = append(list, model.Listener{
 			Key: key, ID: l.GetListenerId(), Config: config, Stopped: l.GetStatus() == nlbv1.ListenerStatus_LISTENER_STATUS_STOPPED,
+			Tags: l.GetTags(),
 		})
 	}
 	return list, nil

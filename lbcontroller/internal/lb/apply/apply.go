@@ -45,6 +45,8 @@ type Work struct {
 type Failure struct {
 	Action plan.Action
 	Err    error
+	// CameBack says of a listener that could not be made that the one in whose place it was to come was made again.
+	CameBack bool
 }
 
 // Error names the action and the error. How many servers it is about is no part of that: it differs with every attempt.
@@ -114,7 +116,7 @@ func Apply(ctx context.Context, c Caller, w Work) (model.Observed, error) {
 		}
 		s.action.Effect(&now, result)
 	}
-	failures = append(failures, bringBack(ctx, c, w, &now, missing)...)
+	failures = bringBack(ctx, c, w, &now, missing, failures)
 	if len(failures) > 0 {
 		return now, failures
 	}
@@ -135,8 +137,8 @@ func prove(ctx context.Context, c Caller, now model.Observed, action plan.Action
 	return failures
 }
 
-// bringBack makes the listeners again that have gone for others which could not be made.
-func bringBack(ctx context.Context, c Caller, w Work, now *model.Observed, missing []plan.Action) (failures Failures) {
+// bringBack makes the listeners again that have gone for others which could not be made, and adds to the failures what of that fails.
+func bringBack(ctx context.Context, c Caller, w Work, now *model.Observed, missing []plan.Action, failures Failures) Failures {
 	isMissing := func(key model.ListenerKey) bool {
 		return slices.ContainsFunc(missing, func(m plan.Action) bool {
 			create, ok := m.(plan.CreateListener)
@@ -151,12 +153,19 @@ func bringBack(ctx context.Context, c Caller, w Work, now *model.Observed, missi
 			continue
 		}
 		for _, back := range gone.Back() {
+			if slices.ContainsFunc(failures, func(f *Failure) bool { return plan.Needs(back, f.Action) }) {
+				continue
+			}
 			result, err := c.Call(ctx, w, *now, back)
 			if err != nil {
 				failures = append(failures, &Failure{Action: back, Err: err})
-				break
+				continue
 			}
 			back.Effect(now, result)
+		}
+		for _, f := range failures {
+			create, isListener := f.Action.(plan.CreateListener)
+			f.CameBack = f.CameBack || isListener && create.Listener.Key != gone.Key && create.Listener.Key.Meets(gone.Key)
 		}
 	}
 	return failures

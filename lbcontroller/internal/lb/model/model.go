@@ -130,6 +130,9 @@ func (p Protocol) String() string {
 // OverTCP reports whether connections are made over TCP. Listeners of two such protocols can't have the same port.
 func (p Protocol) OverTCP() bool { return p != UDP }
 
+// HasCertificates reports whether listeners of the protocol end TLS.
+func (p Protocol) HasCertificates() bool { return p == HTTPS || p == TCPSSL }
+
 // ListenerKey names a listener of an instance.
 type ListenerKey struct {
 	// Port is its port, or the first one of a range.
@@ -169,6 +172,8 @@ type Listener struct {
 	Waits string
 	// Further are the further certificates. Nil says that none are asked for, or that those that there are aren't known.
 	Further []FurtherCertificates
+	// Tags are those of a present listener, which people have given it.
+	Tags []*commonv1.Tag
 }
 
 // Description is that of a present listener.

@@ -158,9 +158,9 @@ type DeleteListener struct {
 	Old  model.Listener
 }
 
-// Back are the actions that make a listener again that has gone.
+// Back are the actions that make a listener again that has gone. It runs, as every listener of a Service does.
 func (a DeleteListener) Back() []Action {
-	old := model.Listener{Key: a.Old.Key, Config: a.Old.Config}
+	old := model.Listener{Key: a.Old.Key, Config: a.Old.Config, Tags: a.Old.Tags}
 	list := []Action{CreateListener{Listener: old, Group: GroupRef{ID: a.GroupID}}}
 	for _, e := range a.Old.Further {
 		list = append(list, AddCertificates{Key: old.Key, Further: e})

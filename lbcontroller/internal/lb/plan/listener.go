@@ -341,15 +341,17 @@ func Knows(d *model.Desired, o model.Observed) bool {
 	return len(Unread(d, o)) == 0
 }
 
-// Unread are the present listeners whose further certificates have to be read for a comparison.
+// Unread are the present listeners whose further certificates have to be read for a comparison, or because another listener is to take
+// their place: if it can't be made they come back.
 func Unread(d *model.Desired, o model.Observed) []model.ListenerKey {
-	asked := map[model.ListenerKey]bool{}
-	for _, l := range d.Listeners {
-		asked[l.Key] = l.Further != nil
+	isAsked := func(l model.Listener) bool {
+		return slices.ContainsFunc(d.Listeners, func(want model.Listener) bool {
+			return want.Key == l.Key && want.Further != nil || want.Key != l.Key && want.Key.Meets(l.Key) && l.Key.Protocol.HasCertificates()
+		})
 	}
 	var keys []model.ListenerKey
 	for _, l := range o.Listeners {
-		if asked[l.Key] && l.Further == nil {
+		if l.Further == nil && isAsked(l) {
 			keys = append(keys, l.Key)
 		}
 	}
