@@ -188,7 +188,11 @@ func TestFrontAttacks(t *testing.T) {
 		}, 400, "InvalidParameter"},
 		{"a session with its last sign changed", func() (int, string) {
 			c := *one
-			c.token = c.token[:len(c.token)-2] + "x" + c.token[len(c.token)-1:]
+			last, sign := len(c.token)-2, "x" // Of the very last some bits count for nothing.
+			if c.token[last] == 'x' {
+				sign = "y"
+			}
+			c.token = c.token[:last] + sign + c.token[last+1:]
 			return call(&c, erase, nil)()
 		}, 400, "InvalidSecurityToken.Malformed"},
 		{"a session for a signed request, and more", func() (int, string) {
