@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,14 +50,22 @@ func frontOf(t *testing.T, key, secret string) (address, keys string) {
 	if err := os.WriteFile(keys, fmt.Appendf(nil, "keys: [{id: %s, secret: %s, user: tool.example.com}]\n", key, secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	// The front listens only once the world is there. The ports are below those of worlds, and below the range from
+	// which the kernel takes those of whatever else listens or connects meanwhile.
+	const first, ports = 15_000, 5000
+	start := rand.IntN(ports)
+	for i := range ports {
+		free, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+(start+i)%ports)))
+		if err != nil {
+			continue
+		}
+		if err := free.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return free.Addr().String(), keys
 	}
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return free.Addr().String(), keys
+	t.Fatalf("none of the ports from %d to %d is free", first, first+ports)
+	return "", ""
 }
 
 // TestFrontBesideControllers: unmodified clients of others work through the OpenAPI front for as long as the
