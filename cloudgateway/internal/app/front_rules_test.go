@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -185,7 +186,7 @@ func TestFrontAuditsEveryChange(t *testing.T) {
 // TestFrontPairEndsWithItsServiceAccount: the deletion of a ServiceAccount takes its key pair away. An older role of
 // the gateway, which can't look it up, takes nothing away.
 func TestFrontPairEndsWithItsServiceAccount(t *testing.T) {
-	for state, want := range map[string]string{"": "", "forbidden": "", "gone": "InvalidAccessKeyId.NotFound"} {
+	for state, want := range map[string]string{"": "", "forbidden": "", "gone": "InvalidAccessKeyId.Inactive"} {
 		w := fronted(t, "")
 		w.accounts.Store("tool", state)
 		c := newTool(t, w.openFront(w.start()), "tool", toolSecret)
@@ -199,9 +200,56 @@ func TestFrontPairEndsWithItsServiceAccount(t *testing.T) {
 	w := fronted(t, "")
 	w.write("keys.yaml", fmt.Sprintf("keys: [{id: tool, secret: %s, user: %q, uid: uid-of-another}]\n", toolSecret, toolUser))
 	c := newTool(t, w.openFront(w.start()), "tool", toolSecret)
-	if got := c.call(t, "ecs:DescribeInstances", nil); got.Code != "InvalidAccessKeyId.NotFound" ||
+	if got := c.call(t, "ecs:DescribeInstances", nil); got.Code != "InvalidAccessKeyId.Inactive" ||
 		!strings.Contains(got.Body, "another one of the same name") {
 		t.Errorf("one that was made anew: %+v", got)
+	}
+}
+
+// TestFrontSaysNothingIsGone: what the gateway can't do at present is not that there is no key, nor anything else.
+// Karpenter takes each answer with "NotFound" or "not found" in it, also to DeleteInstances, for the end of the
+// instance, and leaves that running for nobody (AliyunContainerService/karpenter-provider-alibabacloud, pkg/errors and
+// pkg/providers/instance).
+func TestFrontSaysNothingIsGone(t *testing.T) {
+	gone := regexp.MustCompile(`(?i)not ?found|not ?exist`)
+	params := map[string]string{"InstanceId.1": "i-web"}
+	w := fronted(t, "")
+	for state, prepare := range map[string]func(){
+		"the key pairs can't be read": func() { w.write("keys.yaml", "keys: [") },
+		"there are no key pairs yet":  func() { must(0, os.Remove(filepath.Join(w.dir, "keys.yaml"))) },
+	} {
+		prepare()
+		g := w.start() // It has no former key pairs.
+		c := newTool(t, w.openFront(g), "tool", toolSecret)
+		if got := c.call(t, "ecs:DeleteInstances", params); got.Status != 503 || got.Code != "ServiceUnavailable" || gone.MatchString(got.Body) {
+			t.Errorf("%s: %+v", state, got)
+		}
+		got := assume(t, newTool(t, w.openFront(g), "", ""), "pod-of-tool", nil)
+		if got.Status != 503 || gone.MatchString(got.Body) {
+			t.Errorf("%s, a session: %+v", state, got)
+		}
+	}
+	w = fronted(t, "scopes: [{callers: [\""+scopedUser+"\"], tags: {team: web}}]\n")
+	address := w.openFront(w.start())
+	c, scoped := newTool(t, address, "tool", toolSecret), newTool(t, address, "scoped", scopedSecret)
+	elsewhere := map[string]string{"InstanceId.1": "i-web", "RegionId": "cn-beijing"}
+	if got := c.call(t, "ecs:DeleteInstances", elsewhere); got.Status != 400 || gone.MatchString(got.Body) {
+		t.Errorf("another region: %+v", got)
+	}
+	if err := w.sim.SetFaults(fault.Rule{Error: &fault.Error{
+		Status: 404, Code: "InvalidAccessKeyId.NotFound", Message: "Specified access key is not found.",
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*tool{"": c, ", which are asked for to know the scope": scoped} {
+		if got := c.call(t, "ecs:DeleteInstances", params); got.Status != 503 || gone.MatchString(got.Body) {
+			t.Errorf("the gateway's own credentials are gone%s: %+v", name, got)
+		}
+	}
+	w.accounts.Store("tool", "gone")
+	c.url = w.openFront(w.start()) // another replica, which remembers nothing
+	if got := c.call(t, "ecs:DeleteInstances", params); got.Status != 403 || gone.MatchString(got.Body) {
+		t.Errorf("without its ServiceAccount: %+v", got)
 	}
 }
 

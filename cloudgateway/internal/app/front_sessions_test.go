@@ -132,8 +132,9 @@ func TestFrontSessionsEnd(t *testing.T) {
 		{"another secret first", "keys: []\nsessionSecrets: [another-secret-of-sessions, " + sealSecret + "]\n", "", ""},
 		{"another secret", "keys: []\nsessionSecrets: [another-secret-of-sessions]\n", "", "InvalidSecurityToken.Malformed"},
 		{"no secret", "keys: []\n", "", "InvalidSecurityToken.Malformed"},
-		{"no ServiceAccount", "keys: []\nsessionSecrets: [" + sealSecret + "]\n", "gone", "InvalidAccessKeyId.NotFound"},
-		{"another ServiceAccount of that name", "keys: []\nsessionSecrets: [" + sealSecret + "]\n", "made anew", "InvalidAccessKeyId.NotFound"},
+		{"a file that can't be read", "keys: [", "", "ServiceUnavailable"},
+		{"no ServiceAccount", "keys: []\nsessionSecrets: [" + sealSecret + "]\n", "gone", "InvalidAccessKeyId.Inactive"},
+		{"another ServiceAccount of that name", "keys: []\nsessionSecrets: [" + sealSecret + "]\n", "made anew", "InvalidAccessKeyId.Inactive"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := withSessions(t)

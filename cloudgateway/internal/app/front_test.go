@@ -455,12 +455,12 @@ func TestFrontRefuses(t *testing.T) {
 		}, 400, "InvalidVersion"},
 		{"another region", func() reply {
 			return good.call(t, "ecs:DescribeInstances", map[string]string{"RegionId": "cn-beijing"})
-		}, 404, "InvalidRegionId.NotFound"},
+		}, 400, "RegionId.ApiNotSupported"},
 		{"another region in small letters", func() reply {
 			params := good.params("ecs:DescribeInstances", map[string]string{"regionid": "cn-beijing"})
 			delete(params, "RegionId")
 			return raw(good, good.sign(http.MethodPost, params), nil, nil)
-		}, 404, "InvalidRegionId.NotFound"},
+		}, 400, "RegionId.ApiNotSupported"},
 		{"out of scope", func() reply {
 			return scoped.call(t, "ecs:DeleteInstance",
 				map[string]string{"InstanceId": "i-db"})

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -60,6 +61,11 @@ func because(why string, err error) error {
 	return r
 }
 
+// missing is what an answer must not have in it unless the resource of the call is gone: there are tools, Karpenter
+// among them, that look for such words in all errors. The gateway's own credentials, for example, are "not found" at the
+// cloud once somebody has deleted them.
+var missing = regexp.MustCompile(`(?i)not ?found|not ?exist`)
+
 // refusalOf turns an error of the gateway's own parts into an answer.
 func refusalOf(err error) *refusal {
 	if r, ok := err.(*refusal); ok { //nolint:errorlint // It is never wrapped.
@@ -73,14 +79,20 @@ func refusalOf(err error) *refusal {
 		return refuse(http.StatusServiceUnavailable, "ServiceUnavailable", "the cloud did not answer in time")
 	case !ok:
 		return refuse(http.StatusInternalServerError, "InternalError", "the gateway has a defect; its log says more")
-	case e.Code == codes.ResourceExhausted:
-		return throttled(e.RetryAfter, e.Message)
-	case e.Reason == rpcerr.CallerForbidden, e.Code == codes.PermissionDenied:
-		return refuse(http.StatusForbidden, "Forbidden.RAM", e.Message)
 	case e.Code == codes.NotFound:
 		return refuse(http.StatusNotFound, "InvalidResource.NotFound", e.Message)
+	}
+	message := e.Message
+	if missing.MatchString(message) {
+		message = "the gateway can't do that at present; its log says why"
+	}
+	switch {
+	case e.Code == codes.ResourceExhausted:
+		return throttled(e.RetryAfter, message)
+	case e.Reason == rpcerr.CallerForbidden, e.Code == codes.PermissionDenied:
+		return refuse(http.StatusForbidden, "Forbidden.RAM", message)
 	default:
-		r := refuse(http.StatusServiceUnavailable, "ServiceUnavailable", e.Message)
+		r := refuse(http.StatusServiceUnavailable, "ServiceUnavailable", message)
 		r.after = e.RetryAfter
 		return r
 	}

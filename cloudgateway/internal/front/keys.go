@@ -3,6 +3,7 @@ package front
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -109,6 +110,17 @@ func (k *keyring) find(id string) (Key, bool) {
 	k.look()
 	found, ok := k.keys[id]
 	return found, ok
+}
+
+// unread is an error while the file can't be read, nil otherwise. Who is not in the former one may be in the file, and
+// has to come again: see missing.
+func (k *keyring) unread() error {
+	if !k.failed.Load() {
+		return nil
+	}
+	r := refuse(http.StatusServiceUnavailable, "ServiceUnavailable", "the gateway can't read its key pairs at present; its log says why")
+	r.after = time.Second
+	return r
 }
 
 // sessionSecrets gives the secrets of sessions.

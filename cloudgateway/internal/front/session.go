@@ -186,6 +186,11 @@ func (c *call) addressed(host string) error {
 	return nil
 }
 
+// inactive refuses a key pair that is in the file and not good at present: see missing.
+func inactive(why string) error {
+	return refuse(http.StatusForbidden, "InvalidAccessKeyId.Inactive", "Specified access key is disabled: "+why+".")
+}
+
 // lives refuses a key pair of a ServiceAccount that is gone.
 func (f *Front) lives(ctx context.Context, key Key) error {
 	namespace, name, ok := key.serviceAccount()
@@ -202,11 +207,9 @@ func (f *Front) lives(ctx context.Context, key Key) error {
 	case err != nil:
 		return err
 	case !found:
-		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound",
-			"Specified access key is not found: there is no ServiceAccount "+namespace+"/"+name+", which its user is.")
+		return inactive("there is no ServiceAccount " + namespace + "/" + name + ", which its user is")
 	case key.UID != "" && uid != "" && key.UID != uid:
-		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound",
-			"Specified access key is not found: its user is a ServiceAccount that is gone; there is another one of the same name.")
+		return inactive("its user is a ServiceAccount that is gone; there is another one of the same name")
 	}
 	return nil
 }
@@ -215,7 +218,7 @@ func (f *Front) lives(ctx context.Context, key Key) error {
 func (s *session) here(req *request) error {
 	for name, value := range req.all() {
 		if strings.EqualFold(name, "RegionId") && value != "" && value != s.cfg.Region {
-			return refuse(http.StatusNotFound, "InvalidRegionId.NotFound", "the gateway calls the cloud in "+s.cfg.Region+" only")
+			return refuse(http.StatusBadRequest, "RegionId.ApiNotSupported", "the gateway calls the cloud in "+s.cfg.Region+" only")
 		}
 	}
 	return nil

@@ -85,6 +85,9 @@ func (req *request) readExchange(h http.Header) error {
 // identified finds out whose token it is. Only a ServiceAccount has a session, as it may have a key pair.
 func (s *session) identified(ctx context.Context, c *call) error {
 	if len(s.keys.sessionSecrets()) == 0 {
+		if err := s.keys.unread(); err != nil {
+			return err
+		}
 		return refuse(http.StatusForbidden, "Forbidden.RAM", "the gateway gives no sessions: its file of key pairs has no sessionSecrets")
 	}
 	x := c.request.exchange
@@ -182,10 +185,15 @@ func (s *session) found(req *request, now time.Time) (Key, error) {
 		if key, known := s.keys.find(req.keyID); known {
 			return key, nil
 		}
+		if err := s.keys.unread(); err != nil {
+			return Key{}, err
+		}
 		return Key{}, refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound", "Specified access key is not found.")
 	}
 	key, err := open(s.keys.sessionSecrets(), req.token)
 	switch {
+	case err != nil && s.keys.unread() != nil:
+		return Key{}, s.keys.unread()
 	case err != nil:
 		return Key{}, refuse(http.StatusBadRequest, "InvalidSecurityToken.Malformed", "Specified SecurityToken is malformed.")
 	case key.ID != req.keyID:

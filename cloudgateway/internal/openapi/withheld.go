@@ -52,7 +52,7 @@ func (x *exchange) withheld(got *answer) error {
 	switch {
 	case !got.ok() && (x.meaning.Class == catalogue.Authentication || catalogue.AboutCredentials(x.refusal.Code)):
 		why = WithheldCredentials
-		message = "the cloud refuses the gateway's own credentials (" + x.refusal.Code + "); the key pair of the caller is right"
+		message = "the cloud refuses the gateway's own credentials; the key pair of the caller is right"
 	case quotes(got.body, x.with) || slices.ContainsFunc(headerValues(got.header), func(v string) bool { return quotes([]byte(v), x.with) }):
 		why, message = WithheldQuote, "the cloud's answer quotes the gateway's own credentials"
 	case !known:

@@ -139,7 +139,7 @@ func TestFrontOfTheLocalWorld(t *testing.T) {
 	}
 	eventually(t, "the session ends with its ServiceAccount", func(ctx context.Context) error {
 		_, answer, err := session.signed(ctx, "2014-05-26", "DescribeInstances")
-		if err != nil || answer["Code"] != "InvalidAccessKeyId.NotFound" {
+		if err != nil || answer["Code"] != "InvalidAccessKeyId.Inactive" {
 			return fmt.Errorf("the answer is %v, %w", answer, err)
 		}
 		return nil
