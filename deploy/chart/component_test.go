@@ -76,6 +76,7 @@ func TestLabelsOfAllObjects(t *testing.T) {
 		merged["labels"] = map[string]any{"release": "prometheus"}
 		changes[section] = merged
 	}
+	changes["podAnnotations"] = map[string]any{"checksum/config": "mine", "note": "x"}
 	documents := render(t, "kube-system", changes)
 	for name, document := range documents {
 		object := loose[metav1.PartialObjectMetadata](t, document)
@@ -96,6 +97,9 @@ func TestLabelsOfAllObjects(t *testing.T) {
 		d := decode[appsv1.Deployment](t, documents["Deployment "+component])
 		if pod := d.Spec.Template; pod.Labels["team"] != "net" || pod.Labels["tier"] != "a" || pod.Labels["app.kubernetes.io/name"] != component {
 			t.Errorf("pods of %s have the labels %v", component, pod.Labels)
+		}
+		if is := d.Spec.Template.Annotations; is["note"] != "x" || is["checksum/config"] == "mine" { // Else a change restarts nothing.
+			t.Errorf("pods of %s have the annotations %v", component, is)
 		}
 		if _, has := d.Spec.Selector.MatchLabels["team"]; has { // It could never be changed.
 			t.Errorf("%s selects by %v", component, d.Spec.Selector.MatchLabels)

@@ -17,13 +17,10 @@ metadata:
   labels:
     {{- include "alicloud-controllers.labels" (list $ $object (mergeOverwrite dict $.Values.podLabels ($component.podLabels | default dict))) | nindent 4 }}
   annotations:
-    checksum/config: {{ include "alicloud-controllers.config" (list $ $name) | sha256sum }}
-    {{- with include "alicloud-controllers.cloudConfigDigest" $ }}
-    checksum/cloud-config: {{ . }}
-    {{- end }}
-    {{- with mergeOverwrite dict $.Values.podAnnotations ($component.podAnnotations | default dict) }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- $own := dict "checksum/config" (include "alicloud-controllers.config" (list $ $name) | sha256sum) }}
+    {{- with include "alicloud-controllers.cloudConfigDigest" $ }}{{ $_ := set $own "checksum/cloud-config" . }}{{ end }}
+    {{- /* A key that is there twice would be a mistake to the one, and to the other no restart after a change. */}}
+    {{- mergeOverwrite dict $.Values.podAnnotations ($component.podAnnotations | default dict) $own | toYaml | nindent 4 }}
 spec:
   {{- if $plan }}
   restartPolicy: Never
