@@ -144,10 +144,9 @@ func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
 	prepare := func(w *world) {
 		w.hide("i-0")
 		w.instance(makeNode(1))
-		late := false
+		var late atomic.Bool
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-			if method == "BatchCreateRouteEntries" && !late {
-				late = true
+			if method == "BatchCreateRouteEntries" && late.CompareAndSwap(false, true) {
 				w.DeleteNode("node-0")
 				again := makeNode(0)
 				again.UID, again.Spec.ProviderID = "again", makeNode(1).Spec.ProviderID
@@ -174,10 +173,9 @@ func TestNodeMadeAnewIsNotWarnedOfAStranger(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
 		w.entry(tableA, "10.0.0.128/25", "i-stranger", "by hand")
-		late := false
+		var late atomic.Bool
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-			if method == "BatchCreateRouteEntries" && !late {
-				late = true
+			if method == "BatchCreateRouteEntries" && late.CompareAndSwap(false, true) {
 				w.DeleteNode("node-0")
 				again := makeNode(0)
 				again.UID, again.Spec.PodCIDR, again.Spec.PodCIDRs = "again", "10.0.7.0/24", []string{"10.0.7.0/24"}
