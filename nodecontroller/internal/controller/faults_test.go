@@ -79,10 +79,9 @@ func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
 	prepare := func(w *world) {
 		w.instance(0)
 		w.CreateNode(node("i-wrong", "old"))
-		late := false
+		var late atomic.Bool
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-			if method == "GetInstance" && !late {
-				late = true
+			if method == "GetInstance" && late.CompareAndSwap(false, true) {
 				w.DeleteNode("node-0")
 				w.CreateNode(node("i-0", "new"))
 				<-time.After(time.Second) // The answer takes so long; the controller sees the new Node meanwhile.
@@ -118,10 +117,9 @@ func TestNodeMadeAnewWaitsForItsOwnInterface(t *testing.T) {
 				w.guardUIDs()
 				failGet := w.failGet()
 				w.CreateNode(node(0, "old"))
-				late := false
+				var late atomic.Bool
 				w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-					if method == "UpdateNetworkInterface" && !late {
-						late = true
+					if method == "UpdateNetworkInterface" && late.CompareAndSwap(false, true) {
 						w.DeleteNode("node")
 						w.CreateNode(node(1, "new"))
 						<-time.After(5 * time.Second) // The answer takes so long; the new Node is queued behind the old one meanwhile.

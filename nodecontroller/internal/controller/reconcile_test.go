@@ -166,23 +166,22 @@ func TestWrongProviderIDIsReportedOnce(t *testing.T) {
 
 // Each attempt fails with another request id; that is one event, not one per attempt.
 func TestOneEventPerCause(t *testing.T) {
-	attempts := 0
+	var attempts atomic.Int32
 	prepare := func(w *world) {
 		furnished(1)(w)
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
 			if method != "GetInstance" {
 				return gatewaytest.Fault{}
 			}
-			attempts++
 			return gatewaytest.Fault{Before: &rpcerr.Error{
-				Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, CloudRequestID: fmt.Sprint("request-", attempts), Message: "no",
+				Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, CloudRequestID: fmt.Sprint("request-", attempts.Add(1)), Message: "no",
 			}}
 		})
 	}
 	run(t, nil, prepare, func(w *world) {
 		w.Pass(20 * time.Minute)
-		if got := w.Events.Matching("node-0 SyncNodeFailed"); len(got) != 1 || attempts < 5 {
-			t.Errorf("%d attempts, events %v, want one", attempts, got)
+		if got := w.Events.Matching("node-0 SyncNodeFailed"); len(got) != 1 || attempts.Load() < 5 {
+			t.Errorf("%d attempts, events %v, want one", attempts.Load(), got)
 		}
 	})
 }
