@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,10 +213,9 @@ func TestFreshServiceIsNoOrphan(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.orphanage(func(*settings) {})
 		w.create(web())
-		late := false
+		var late atomic.Bool
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-			if method == "ListLoadBalancers" && !late {
-				late = true
+			if method == "ListLoadBalancers" && late.CompareAndSwap(false, true) {
 				if _, err := w.kube.CoreV1().Services("default").Create(w.t.Context(), api(81), metav1.CreateOptions{}); err != nil {
 					w.t.Error(err)
 				}

@@ -3,6 +3,7 @@ package lb_test
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,10 +26,10 @@ func TestStaleCacheCreatesWithFinalizer(t *testing.T) {
 		w.create(web())
 		w.lag(func() time.Duration { return 2 * time.Second })
 		w.restart()
-		unprotected := 0
+		var unprotected atomic.Int32
 		w.cloud.Interpose(onCreate(func() {
 			if svc, err := w.kube.Tracker().Get(serviceResource(), "default", "web"); err == nil && !isHeld(svc.(*corev1.Service)) {
-				unprotected++
+				unprotected.Add(1)
 			}
 		}))
 		setType := func(want corev1.ServiceType) { w.patch("web", map[string]any{"spec": map[string]any{"type": want}}) }
@@ -36,7 +37,7 @@ func TestStaleCacheCreatesWithFinalizer(t *testing.T) {
 		w.after(1900 * time.Millisecond)
 		setType(corev1.ServiceTypeLoadBalancer)
 		w.after(time.Minute)
-		check(t, "creations without the finalizer", 0, unprotected)
+		check(t, "creations without the finalizer", int32(0), unprotected.Load())
 		check(t, "CLBs", 1, len(w.instances()))
 		check(t, "listeners", []string{"80/TCP"}, w.listeners())
 	})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,8 +94,11 @@ func TestAddressComesBeforeAllServers(t *testing.T) {
 			t.Parallel()
 			inWorld(t, tt.nodes, func(w *world) {
 				withRecords(w)
+				var lock sync.Mutex
 				var order []string
 				w.cloud.Interpose(func(_ int, method string, request proto.Message) gatewaytest.Fault {
+					lock.Lock()
+					defer lock.Unlock()
 					if len(w.service().Status.LoadBalancer.Ingress) > 0 && !slices.Contains(order, "address") {
 						order = append(order, "address")
 					}
@@ -156,12 +160,11 @@ func TestDeferredCallsNeedNoReads(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, unsent %t", name, unsent), func(t *testing.T) {
 				t.Parallel()
 				inWorld(t, tt.nodes, func(w *world) {
-					refused := false
+					var refused atomic.Bool
 					w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-						if method != tt.method || refused {
+						if method != tt.method || !refused.CompareAndSwap(false, true) {
 							return gatewaytest.Fault{}
 						}
-						refused = true
 						w.cloud.ResetCalls()
 						return gatewaytest.Fault{Before: &rpcerr.Error{
 							Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: 5 * time.Second, Unsent: unsent,

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,8 +90,11 @@ func TestOwnZones(t *testing.T) {
 	})
 	// Which zones there are is asked once for many Services, and who has room only when somebody hasn't.
 	inWorld(t, 1, func(w *world) {
+		var lock sync.Mutex
 		var ages []time.Duration
 		w.cloud.Interpose(func(_ int, method string, r proto.Message) gatewaytest.Fault {
+			lock.Lock()
+			defer lock.Unlock()
 			if list, ok := r.(*vpcv1.ListVSwitchesRequest); ok {
 				ages = append(ages, list.GetMaxAge().AsDuration())
 			}
