@@ -84,8 +84,9 @@ func (n *nonces) turn(now time.Time) {
 	}
 }
 
-// timely refuses a request that is too old. One of before this replica was the active one it refuses, too, for it does not know the nonces
-// of those. That is the replica's fault and not the tool's: clients sign anew and repeat what is answered by a status of 500 or more only.
+// timely refuses a request that is too old. One of before this replica was the active one it refuses, too, for it does
+// not know the nonces of those. That is the replica's fault and not the tool's: of the tools that repeat at all, each
+// repeats what has a status of 500 or more, signed anew, and none a 400.
 func timely(at, now, began time.Time) error {
 	if at.Before(now.Add(-oldest)) || at.After(now.Add(earliest)) {
 		return refuse(http.StatusBadRequest, "InvalidTimeStamp.Expired", "Specified time stamp or date value is expired.")

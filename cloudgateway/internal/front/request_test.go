@@ -337,7 +337,7 @@ func TestTimely(t *testing.T) {
 		{"too old, and of before the term", now.Add(-16 * time.Minute), now, "InvalidTimeStamp.Expired"},
 		{"ahead", now.Add(50 * time.Second), now, ""},
 		{"too far ahead", now.Add(2 * time.Minute), now, "InvalidTimeStamp.Expired"},
-		// Clients sign anew and repeat what is answered with a status of 500 or more, and with no other.
+		// Terraform and SDKs that are set to repeat do so after a status of 500 or more, signed anew, and not after 400.
 		{"of before the term", now.Add(-2 * time.Second), now, "ServiceUnavailable"},
 		{"of before the term, by a clock that is behind", now.Add(-14 * time.Minute), now.Add(-time.Minute), "ServiceUnavailable"},
 	}
