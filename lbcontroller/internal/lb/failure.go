@@ -39,7 +39,7 @@ func judge(calls []error) verdict {
 		}
 		f, _ := errors.AsType[*apply.Failure](err)
 		isUsedUp := rpcerr.ReasonOf(err) == rpcerr.QuotaExceeded && f != nil && f.CameBack // Each try takes a port down for a while.
-		if e, ok := rpcerr.From(err); ok && e.Code == codes.InvalidArgument || isUsedUp { // Repeating doesn't change it.
+		if e, ok := rpcerr.From(err); ok && e.Code == codes.InvalidArgument || isUsedUp {  // Repeating doesn't change it.
 			invalid++
 		}
 		v.full = v.full || rpcerr.ReasonOf(err) == rpcerr.ServerLimit || isListFull(err)
