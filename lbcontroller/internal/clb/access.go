@@ -63,6 +63,9 @@ func (b builder) access() {
 
 // Guard implements plan.Differ: all listeners have the access control list. Lists that people have given a listener are theirs.
 func (p Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired, refused string) {
+	if d.Access == nil {
+		return d, ""
+	}
 	there := map[model.ListenerKey]*slbv1.ListenerConfig{}
 	for _, l := range o.Listeners {
 		if config := configOf(l.Config); config.GetAclEnabled() {

@@ -101,12 +101,18 @@ func (b builder) checkFamilies() {
 	case len(spec.IPFamilies) > 1 && (b.ServiceFields || spec.IPFamilies[0] == corev1.IPv4Protocol):
 		b.NoEffect("spec.ipFamilies: only %s, the first, has an effect, since %s", spec.IPFamilies[0], remedy)
 	}
+	if b.isNew() && b.Values.Text(annotation.IPVersion) == "ipv6" && b.Values.Text(annotation.AddressType) == "intranet" {
+		want := "it without annotation " + annotation.Prefix + annotation.AddressType +
+			": intranet, since only a public CLB has an IPv6 address; or "
+		if written {
+			want += "ipv4"
+		} else {
+			want += "IPv4 as the first of spec.ipFamilies"
+		}
+		b.Misfit(annotation.IPVersion, want)
+	}
 	if b.Values.Origin(annotation.IPVersion) != annotation.InSpec {
 		return
-	}
-	if b.isNew() && b.Values.Text(annotation.AddressType) == "intranet" {
-		b.Misfit(annotation.IPVersion, "it without annotation "+annotation.Prefix+annotation.AddressType+
-			": intranet, since only a public CLB has an IPv6 address; or IPv4 as the first of spec.ipFamilies")
 	}
 	if len(spec.IPFamilies) == 1 && b.View.Mode != backend.Pods {
 		b.NoEffect("spec.ipFamilies has no effect on how the CLB reaches nodes, which is by IPv4, while kube-proxy takes the "+

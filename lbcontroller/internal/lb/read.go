@@ -71,14 +71,14 @@ func (r reader) servers(ctx context.Context, s pass) (knowledge.Known, error) {
 
 // complete reads what it takes for a comparison: what the kind needs, and the access lists of a Service that has some or is to have some.
 func (r reader) complete(ctx context.Context, found *model.Observed, want *model.Desired) error {
-	if err := r.Complete(ctx, found, want); err != nil {
-		return err
-	}
 	if want.Access != nil {
 		lists, err := r.Lists(ctx, r.markOf(want.UID))
 		if found.Lists, found.ListsKnown = lists, err == nil; err != nil {
 			return err
 		}
+	}
+	if err := r.Complete(ctx, found, want); err != nil {
+		return err
 	}
 	if want.EIP == nil || want.Reuse.ID != "" {
 		found.EIPsKnown = true

@@ -71,25 +71,16 @@ func besideRanges(d *model.Desired, o model.Observed) []string {
 // Guard implements plan.Differ: the NLB has the security group, beside those that people have given it.
 func (p Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desired, refused string) {
 	asked, _ := d.Instance.Asked.(Asked)
-	groups := specOf(d).GetSecurityGroupIds()
-	if !asked.SecurityGroups {
-		groups = present(o).GetSecurityGroupIds()
-	}
-	ours := func(id string) bool { return isOurs(o, id) }
-	if d.Access.IsOver() && (d.Reuse.ID != "" || !slices.ContainsFunc(groups, ours)) {
+	groups, isAsked := p.guardGroups(d, o)
+	refused = p.unfit(d, o)
+	if !isAsked || d.Access == nil && refused == "" {
 		return d, ""
 	}
-	groups = slices.DeleteFunc(slices.Clone(groups), ours)
-	if !d.Access.IsOver() {
-		list, _ := o.List(p)
-		groups = append(groups, list.ID)
-	}
-	slices.Sort(groups)
 	spec := proto.CloneOf(specOf(d))
-	spec.SecurityGroupIds, asked.SecurityGroups = groups, true
+	spec.SecurityGroupIds, asked.SecurityGroups = groups, refused == ""
 	result := *d
 	result.Instance.Spec, result.Instance.Asked = spec, asked
-	return &result, ""
+	return &result, refused
 }
 
 // Uses implements plan.Differ: an NLB leaves a security group before that is deleted.
@@ -219,7 +210,7 @@ func (p Product) callList(ctx context.Context, w apply.Work, action plan.Action)
 		description := descriptionOf(a.Owner)
 		request := &ecsv1.CreateSecurityGroupRequest{
 			RequestId: requestID("sg-"), Name: a.Access.Name, Description: description[:min(len(description), maxDescription)], VpcId: p.VPCID,
-			Type: ecsv1.SecurityGroupType_SECURITY_GROUP_TYPE_ENTERPRISE, ResourceGroupId: p.ResourceGroupID,
+			Type: typeOfOurs, ResourceGroupId: p.ResourceGroupID,
 			Tags:  ownMarks(ownership.DefaultName(w.Life.UID), w.Life.ClusterID),
 			Rules: rulesOf(a.Access.Entries, description),
 		}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
@@ -15,7 +16,12 @@ import (
 )
 
 // Balancer is a present NLB as the engine knows load balancers.
-type Balancer struct{ *nlbv1.LoadBalancer }
+type Balancer struct {
+	*nlbv1.LoadBalancer
+
+	// SecurityGroups are those that it has and is to get, where these differ and were read.
+	SecurityGroups []*ecsv1.SecurityGroup
+}
 
 // GetAddress is what is published.
 func (b Balancer) GetAddress() string { return b.GetDnsName() }
@@ -112,7 +118,7 @@ func (a CreateInstance) Effect(o *model.Observed, r plan.Result) {
 	if answer.LoadBalancer != nil {
 		made.LoadBalancerId, made.DnsName, made.ZoneMappings = answer.GetLoadBalancerId(), answer.GetDnsName(), answer.GetZoneMappings()
 	}
-	o.InstanceID, o.Instance = made.GetLoadBalancerId(), Balancer{made}
+	o.InstanceID, o.Instance = made.GetLoadBalancerId(), Balancer{LoadBalancer: made}
 }
 
 // withShifted are zones of which some are out of the name.
@@ -131,7 +137,7 @@ func (a UpdateInstance) Effect(o *model.Observed, _ plan.Result) {
 		return
 	}
 	lb, r := proto.CloneOf(present(*o)), a.Request
-	o.Instance = Balancer{lb}
+	o.Instance = Balancer{LoadBalancer: lb}
 	if r.Name != nil {
 		lb.Name = r.GetName()
 	}

@@ -30,6 +30,9 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 	id := now.InstanceID
 	switch a := action.(type) {
 	case CreateInstance:
+		if err = p.checkGroups(ctx, now, a); err != nil {
+			return plan.Result{}, err
+		}
 		return p.createInstance(ctx, w, a)
 	case UpdateInstance:
 		err = p.updateInstance(ctx, id, a)

@@ -44,10 +44,10 @@ func (p Product) createInstance(ctx context.Context, w apply.Work, a CreateInsta
 	}
 	if again && a.Spec.GetDeletionProtection().GetEnabled() {
 		if lb, err = p.protect(ctx, lb, a.Spec.GetDeletionProtection()); err != nil {
-			return plan.Result{Instance: Balancer{lb}}, err
+			return plan.Result{Instance: Balancer{LoadBalancer: lb}}, err
 		}
 	}
-	return plan.Result{Instance: Balancer{lb}}, nil
+	return plan.Result{Instance: Balancer{LoadBalancer: lb}}, nil
 }
 
 // tagUnprotected is on an NLB that is to be protected against deletion and isn't yet. If the process dies before it is,

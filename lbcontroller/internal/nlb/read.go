@@ -32,7 +32,7 @@ func (p Product) Read(ctx context.Context, id string, e observe.Extent) (model.O
 		if err != nil {
 			return model.Observed{}, fmt.Errorf("read NLB %s: %w", id, err)
 		}
-		found.Instance = Balancer{lb}
+		found.Instance = Balancer{LoadBalancer: lb}
 		parts.Mark = cmp.Or(e.Mark, found.Tags()[ownership.TagService], lb.GetName())
 	}
 	if e.User != nil {
@@ -243,6 +243,9 @@ func group(g *nlbv1.ServerGroup) model.Group {
 
 // Complete implements observe.Reader.
 func (p Product) Complete(ctx context.Context, found *model.Observed, want *model.Desired) error {
+	if err := p.readGroups(ctx, found, want); err != nil {
+		return err
+	}
 	unread := plan.Unread(want, *found)
 	for i := range found.Listeners {
 		l := &found.Listeners[i]
@@ -280,7 +283,7 @@ func (p Product) Search(ctx context.Context, q observe.Query) ([]model.Observed,
 	var list []model.Observed
 	for _, lb := range answer.GetLoadBalancers() {
 		if lb.GetStatus() != nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_CREATE_FAILED {
-			list = append(list, model.Observed{InstanceID: lb.GetLoadBalancerId(), Instance: Balancer{lb}})
+			list = append(list, model.Observed{InstanceID: lb.GetLoadBalancerId(), Instance: Balancer{LoadBalancer: lb}})
 		}
 	}
 	return list, nil

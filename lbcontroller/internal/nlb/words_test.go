@@ -41,7 +41,7 @@ func TestHealthOf(t *testing.T) {
 // TestUsesGroups: an NLB that has a security group can leave it.
 func TestUsesGroups(t *testing.T) {
 	t.Parallel()
-	there := model.Observed{Instance: Balancer{&nlbv1.LoadBalancer{SecurityGroupIds: []string{"sg-2"}}}}
+	there := model.Observed{Instance: Balancer{LoadBalancer: &nlbv1.LoadBalancer{SecurityGroupIds: []string{"sg-2"}}}}
 	for list, want := range map[string]bool{"sg-1": false, "sg-2": true} {
 		if has, keeps := (Product{}).Uses(there, list); has != want || keeps {
 			t.Errorf("%s is used %t and kept %t, want %t and false", list, has, keeps, want)

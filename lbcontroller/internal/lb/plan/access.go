@@ -112,15 +112,12 @@ func (a KeepList) Effect(o *model.Observed, _ Result) { DeleteList(a).Effect(o, 
 // access adds the phase for the access list, and returns what is wanted with the list in it. Where access can't be restricted as asked,
 // nothing of that is changed.
 func (p *Plan) access(kind Differ, d *model.Desired, o model.Observed) (guarded *model.Desired, isRefused bool) {
-	if d.Access == nil {
-		return d, false
-	}
 	guarded, refused := kind.Guard(d, o)
 	if refused != "" {
 		p.refuse("%s", refused)
 		return guarded, true
 	}
-	if len(d.Access.Entries) == 0 {
+	if d.Access == nil || d.Access.IsOver() {
 		return guarded, false
 	}
 	if len(o.Lists) > 1 {
