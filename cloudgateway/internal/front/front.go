@@ -116,6 +116,7 @@ func New(cfg Config) *Front {
 		Name: "cloudgateway_front_keys_unreadable",
 		Help: "Whether the file of key pairs can't be read, so that the former ones count: 1 or 0.",
 	}, func() float64 {
+		keys.sessionSecrets() // It looks at the file: of a standby nobody else does.
 		if keys.failed.Load() {
 			return 1
 		}

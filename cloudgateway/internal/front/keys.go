@@ -142,6 +142,7 @@ func (k *keyring) look() {
 func (k *keyring) renew() {
 	stamp := stampOf(k.path)
 	if stamp == k.stamp {
+		k.failed.Store(false) // It may have been away, and is back.
 		return
 	}
 	keys, seals, err := k.load()

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
 const terraform = "system:serviceaccount:tools:terraform"
@@ -59,8 +62,59 @@ func TestKeysAreRenewed(t *testing.T) {
 			strings.Contains(text, "0123456789") {
 			t.Errorf("the log says %s", text)
 		}
-		write(4, "keys: []")
+		if k.unread() == nil {
+			t.Error("a file that is wrong counts as read")
+		}
+		write(4, pair("a"))
+		has("a")
+		for _, move := range [][2]string{{path, path + ".away"}, {path + ".away", path}} {
+			<-time.After(2 * lookAgain)
+			if err := os.Rename(move[0], move[1]); err != nil {
+				t.Fatal(err)
+			}
+			has("a")
+			if away := move[0] == path; away != (k.unread() != nil) {
+				t.Errorf("away: %t, unread: %v", away, k.unread())
+			}
+		}
+		write(5, "keys: []")
 		has()
+	})
+}
+
+// TestUnreadableKeysAreSeen: the metric says whether the file can be read now, also of a replica that no tool calls: a
+// standby never has a call.
+func TestUnreadableKeysAreSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path, registry := filepath.Join(t.TempDir(), "keys.yaml"), prometheus.NewRegistry()
+		New(Config{Front: config.Front{KeysFile: path}, Registerer: registry, Logger: slog.New(slog.DiscardHandler)})
+		unreadable := func(want float64) {
+			t.Helper()
+			<-time.After(2 * lookAgain)
+			all, err := registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, family := range all {
+				if family.GetName() != "cloudgateway_front_keys_unreadable" {
+					continue
+				}
+				if got := family.GetMetric()[0].GetGauge().GetValue(); got != want {
+					t.Errorf("unreadable: %g, want %g", got, want)
+				}
+				return
+			}
+			t.Error("there is no such metric")
+		}
+		unreadable(1)
+		if err := os.WriteFile(path, []byte("keys: []"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		unreadable(0)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		unreadable(1)
 	})
 }
 
