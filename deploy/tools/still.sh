@@ -5,8 +5,8 @@ what=$1 every=${STILL_EVERY:-30}
 shift
 began=$(date +%s)
 {
-	trap 'kill $sleeper; exit' TERM
-	while sleep "$every" & sleeper=$!; wait $sleeper; do
+	trap 'kill $! 2>/dev/null; exit' TERM # It may come before the sleep has begun, or when it has ended.
+	while sleep "$every" & wait $!; do
 		echo "  still $what, $(($(date +%s) - began)) s"
 	done
 } &
