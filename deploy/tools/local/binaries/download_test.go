@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -53,6 +54,17 @@ func archive(t *testing.T, name, content string) string {
 	return out.String()
 }
 
+// held is an address on which nobody listens as long as the test runs: the client of a connection has it.
+func held(t *testing.T) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(releases(t, nil), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn.LocalAddr().String()
+}
+
 // TestDownload: a program of a release is taken if it is the one that the release publishes. All else is said, and the program built.
 func TestDownload(t *testing.T) {
 	t.Parallel()
@@ -91,9 +103,7 @@ func TestDownload(t *testing.T) {
 			t.Parallel()
 			url := releases(t, tt.files)
 			if tt.none {
-				server := httptest.NewServer(http.NotFoundHandler())
-				url = server.URL
-				server.Close()
+				url = "http://" + held(t)
 			}
 			var out bytes.Buffer
 			cfg := Config{CacheDir: t.TempDir(), Out: &out}
