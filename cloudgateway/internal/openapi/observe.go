@@ -75,6 +75,8 @@ const (
 	enoughFailures = 3
 	// staleFailure is when the last failure says nothing any more: no call has been tried since.
 	staleFailure = 5 * time.Minute
+	// forgotten is when the metric says so, too. Those who back off try every six minutes, and an alert needs a while.
+	forgotten = 3 * staleFailure
 )
 
 // reach is what attempts have shown of the way to each product. Every answer shows that the way is there, also a refusal; a
@@ -95,12 +97,38 @@ type silence struct {
 }
 
 func newReach(reg prometheus.Registerer) *reach {
-	return &reach{
+	r := &reach{
 		seen: make(map[Product]*silence),
-		failures: promauto.With(reg).NewGaugeVec(prometheus.GaugeOpts{
+		failures: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cloudgateway_openapi_unanswered",
-			Help: "Attempts to call the cloud that had no answer, since the last that had one.",
+			Help: "Attempts to call the cloud that had no answer, since the last that had one; 0 if none was made for 15 " +
+				"minutes.",
 		}, []string{"product"}),
+	}
+	if reg != nil {
+		reg.MustRegister(r)
+	}
+	return r
+}
+
+// Describe implements prometheus.Collector.
+func (r *reach) Describe(to chan<- *prometheus.Desc) { r.failures.Describe(to) }
+
+// Collect implements prometheus.Collector.
+func (r *reach) Collect(to chan<- prometheus.Metric) {
+	r.mu.Lock()
+	for p, s := range r.seen {
+		s.expire()
+		r.failures.WithLabelValues(string(p)).Set(float64(s.failures))
+	}
+	r.mu.Unlock()
+	r.failures.Collect(to)
+}
+
+// expire forgets failures that are over: nobody has called the product since.
+func (s *silence) expire() {
+	if s.failures > 0 && time.Since(s.last) >= forgotten {
+		*s = silence{}
 	}
 }
 
@@ -122,6 +150,7 @@ func (r *reach) note(p Product, started time.Time, failure error) {
 		s = &silence{}
 		r.seen[p] = s
 	}
+	s.expire()
 	if failure == nil {
 		*s = silence{}
 	} else {
@@ -130,7 +159,6 @@ func (r *reach) note(p Product, started time.Time, failure error) {
 		}
 		s.failures, s.last, s.err = s.failures+1, now, failure
 	}
-	r.failures.WithLabelValues(string(p)).Set(float64(s.failures))
 }
 
 // Reachable is nil unless recent calls show that a product can't be reached; for readiness checks. It calls nothing.

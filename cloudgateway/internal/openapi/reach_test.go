@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 func TestReachable(t *testing.T) {
@@ -53,6 +55,40 @@ func TestReachable(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUnansweredIsForgotten: the metric of a product that nobody calls any more says nothing about it. Else an alert about
+// calls of a tool that is gone would fire until the gateway is started again.
+func TestUnansweredIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		r := newReach(registry)
+		fail := func() { r.note(Alidns, time.Now(), errors.New("no route to host")) }
+		want := func(after time.Duration, want float64) {
+			t.Helper()
+			<-time.After(after)
+			all, err := registry.Gather()
+			if err != nil || len(all) != 1 || len(all[0].GetMetric()) != 1 {
+				t.Fatalf("%v, %v", all, err)
+			}
+			if got := all[0].GetMetric()[0].GetGauge().GetValue(); got != want {
+				t.Errorf("%g attempts without an answer, want %g", got, want)
+			}
+		}
+		for range enoughFailures {
+			fail()
+		}
+		want(0, enoughFailures)
+		want(forgotten-time.Second, enoughFailures) // Who backs off calls every five or six minutes.
+		fail()
+		want(forgotten-time.Second, enoughFailures+1)
+		want(time.Second, 0)
+		fail() // One connection may break.
+		want(0, 1)
+		<-time.After(forgotten)
+		fail()
+		want(0, 1)
+	})
 }
 
 // TestReachableFollowsCalls: a call whose attempts all break makes the product unreachable, and the next answer mends it, also a
