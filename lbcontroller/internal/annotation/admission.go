@@ -222,6 +222,9 @@ func (s Spec) pairCondition() string {
 	return strings.Join(conditions, " && ")
 }
 
+// label is one part of a DNS name.
+const label = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+
 // expr is a regular expression for what matches accepts, or "" if it accepts everything.
 func (p Pattern) expr() string {
 	switch p {
@@ -233,8 +236,9 @@ func (p Pattern) expr() string {
 		const octet = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 		return "^(" + octet + "[.]){3}" + octet + "$"
 	case HostText:
-		const label = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
 		return "^" + label + "([.]" + label + ")*$"
+	case SecretText:
+		return "^(" + label + "/)?" + label + "([.]" + label + ")*$"
 	case IDText:
 		return "^[A-Za-z0-9._-]{1,64}$"
 	case AnyText:

@@ -143,6 +143,9 @@ func (p Pattern) matches(value string) bool {
 		isName, _ := regexp.MatchString(p.expr(), value) // The expression is well formed.
 		isIPv4, _ := regexp.MatchString(ipv4Form, value)
 		return isName && !isIPv4
+	case SecretText:
+		isName, _ := regexp.MatchString(p.expr(), value) // The expression is well formed.
+		return isName
 	case IDText:
 		return IsID(value)
 	case AnyText:

@@ -198,5 +198,6 @@ const (
 	PathText   Pattern = "a path that starts with /"
 	IPv4Text   Pattern = "an IPv4 address"
 	HostText   Pattern = "a DNS name in lower case"
+	SecretText Pattern = "a DNS name in lower case, or NAMESPACE/NAME on the Service of a Gateway"
 	IDText     Pattern = "an id of the cloud"
 )

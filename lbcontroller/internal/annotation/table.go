@@ -206,11 +206,13 @@ func listenerTable() []Spec {
 		{Key: CertID, Kind: Text, Max: 128, Scope: Listener, Protocols: https, Default: "none; required for https",
 			Removal: Fails, Since: "v1.9.3.164",
 			Doc: "Server certificate of the https listeners."},
-		{Key: TLSSecret, For: everyKind(), Kind: Text, Max: 253, Pattern: HostText, Scope: Listener, Protocols: []string{"https", "tcpssl"},
-			Default: "none",
-			Removal: Fails, Since: "new",
+		{Key: TLSSecret, For: everyKind(), Kind: Text, Max: 317, Pattern: SecretText, Scope: Listener,
+			Protocols: []string{"https", "tcpssl"},
+			Default:   "none",
+			Removal:   Fails, Since: "new",
 			Doc: "Secret of type kubernetes.io/tls, in the namespace of the Service, with the certificate of the https or tcpssl " +
-				"listeners, in place of cert-id: it is uploaded, follows the Secret, and is deleted when nobody uses it any more."},
+				"listeners, in place of cert-id: it is uploaded, follows the Secret, and is deleted when nobody uses it any more. " +
+				"NAMESPACE/NAME is for the Services that are made for Gateways; on all others it is refused."},
 		{Key: DomainExtensions, Kind: Pairs, Separator: ":", Scope: Listener, Protocols: https, Default: "none", Removal: Keeps, Since: "v2.13.0",
 			Doc: "Further certificates of the https listeners by the domain that clients ask for, domain:certificate,…; " +
 				"domains that aren't listed are taken off. In place of a certificate, secret/NAME names a Secret, as tls-secret does."},

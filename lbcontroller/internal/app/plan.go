@@ -64,7 +64,8 @@ func Plan(ctx context.Context, cfg config.Config, which Selection) (Preview, err
 // for. Without a client for them only Gateways of the selection are looked at.
 func PreviewAll(ctx context.Context, client kubernetes.Interface, gateways versioned.Interface, cfg config.Config,
 	kinds []controller.Registration, which Selection) (Preview, error) {
-	asked, err := (&gatewayPlan{client: client, gateways: gateways, cfg: cfg, manifest: which.Gateways}).translate(ctx)
+	translator := &gatewayPlan{client: client, gateways: gateways, cfg: cfg, manifest: which.Gateways}
+	asked, err := translator.translate(ctx)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -88,7 +89,7 @@ func PreviewAll(ctx context.Context, client kubernetes.Interface, gateways versi
 			continue
 		}
 		key := svc.Namespace + "/" + svc.Name
-		secrets := cluster.ReadSecrets(ctx, client, cfg.TLSSecretNamespaces, svc)
+		secrets := cluster.ReadSecrets(ctx, client, cfg.TLSSecretNamespaces, svc, translator.claims())
 		for _, kind := range controller.PreviewersOf(kinds, svc) {
 			found := kind.Preview(ctx, controller.Request{Key: key, Service: svc, Slices: c.slices[key], Nodes: c.nodes,
 				Gated: c.gated[key], Secrets: secrets, Exists: exists})

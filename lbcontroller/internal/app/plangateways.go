@@ -265,11 +265,19 @@ func (p *gatewayPlan) listObjects(ctx context.Context) (map[string]metav1.Object
 	return found, nil
 }
 
+// claims say who may use Secrets of other namespaces; nil if nobody may.
+func (p *gatewayPlan) claims() cluster.Claims {
+	if p.gateways == nil && p.manifest == "" {
+		return nil
+	}
+	return p.world.MayUse
+}
+
 // secret says why the certificate of a Secret can't be used, as the controller does.
 func (p *gatewayPlan) secret(ctx context.Context, name types.NamespacedName) (problem string, lasting bool) {
 	named := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace,
 		Annotations: map[string]string{annotation.Prefix + annotation.TLSSecret: name.Name}}}
-	found := cluster.ReadSecrets(ctx, p.client, p.cfg.TLSSecretNamespaces, named)[name.Name]
+	found := cluster.ReadSecrets(ctx, p.client, p.cfg.TLSSecretNamespaces, named, nil)[name.Name]
 	if found.Forbidden {
 		return "namespace " + name.Namespace + " is not among tlsSecretNamespaces", true
 	}

@@ -25,7 +25,26 @@ type Secret struct {
 	Problem string
 	// Forbidden says that the configuration lets no Secret of the namespace be read.
 	Forbidden bool
+	// Claim is that of the Service, if the Secret is in another namespace; nil if it is in that of the Service.
+	Claim *Claim
 }
+
+// Claim says whether a Service may use a Secret of another namespace. Nothing that the Service says proves it.
+type Claim int
+
+const (
+	// Refused: the Service was not made for a Gateway that is there.
+	Refused Claim = iota
+	// Unproven: it was, or that isn't known yet, and nothing proves just now that it may use the Secret. What a listener has stays.
+	Unproven
+	// Withdrawn: what is known proves that it may not, or not any more. No listener may have the certificate.
+	Withdrawn
+	// Proven: it may.
+	Proven
+)
+
+// May reports whether the Secret may be used.
+func (s Secret) May() bool { return s.Claim == nil || *s.Claim == Proven }
 
 // Certificate is one that can be uploaded. It names nothing of the Secret: Secrets with the same content share it.
 type Certificate struct {

@@ -47,6 +47,9 @@ func (b builder) listeners() []model.Listener {
 		l := model.Listener{Key: key, Group: b.GroupName(i), Config: config, Defaults: listenerDefaults(protocol)}
 		b.CheckTransport(i, protocol)
 		if protocol == model.HTTPS {
+			if b.RefuseWithdrawn(i, own.Values) {
+				continue
+			}
 			l.Further = own.extensions()
 			if id, lacks, ok := own.OfSecret(); ok {
 				config.ServerCertificateId, l.Waits = nil, lacks

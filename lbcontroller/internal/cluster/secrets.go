@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -67,34 +68,58 @@ func trimSecret(obj any) (any, error) {
 	}, nil
 }
 
-// Await waits until the Secrets are known, or for the patience.
-func (s Secrets) Await(ctx context.Context) {
+// Await waits until the Secrets are known, and who may use those of other namespaces, or for the patience.
+func (s Secrets) Await(ctx context.Context, claims func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, secretsPatience)
 	defer cancel()
 	for _, w := range s {
 		cache.WaitForCacheSync(ctx.Done(), w.synced)
 	}
+	if claims != nil {
+		cache.WaitForCacheSync(ctx.Done(), claims)
+	}
 }
 
-// Of are the Secrets that a Service names.
-func (s Secrets) Of(svc *corev1.Service) map[string]certificate.Secret {
+// Claims says whether a Service may use a Secret of another namespace. With nil none may.
+type Claims func(svc *corev1.Service, secret types.NamespacedName) certificate.Claim
+
+// secretsOf are the Secrets that a Service names. Those of other namespaces are read only if it may use them.
+func (c Claims) secretsOf(svc *corev1.Service, read func(types.NamespacedName) certificate.Secret) map[string]certificate.Secret {
 	var found map[string]certificate.Secret
 	for _, name := range annotation.Secrets(svc.Annotations) {
 		if found == nil {
 			found = map[string]certificate.Secret{}
 		}
-		found[name] = s.Get(svc.Namespace, name)
+		secret, claim := annotation.SecretIn(svc.Namespace, name), certificate.Refused
+		switch {
+		case secret.Namespace == svc.Namespace:
+			found[name] = read(secret)
+			continue
+		case c != nil:
+			claim = c(svc, secret)
+		}
+		s := certificate.Secret{}
+		if claim == certificate.Proven {
+			s = read(secret)
+		}
+		s.Claim = &claim
+		found[name] = s
 	}
 	return found
 }
 
+// Of are the Secrets that a Service names.
+func (s Secrets) Of(svc *corev1.Service, claims Claims) map[string]certificate.Secret {
+	return claims.secretsOf(svc, s.Get)
+}
+
 // Get is a Secret, or why it can't be had.
-func (s Secrets) Get(namespace, name string) certificate.Secret {
-	w, watched := s[namespace]
+func (s Secrets) Get(name types.NamespacedName) certificate.Secret {
+	w, watched := s[name.Namespace]
 	if !watched {
 		return certificate.Secret{Forbidden: true}
 	}
-	obj, _, _ := w.store.GetByKey(namespace + "/" + name) // Reading the cache never fails.
+	obj, _, _ := w.store.GetByKey(name.String()) // Reading the cache never fails.
 	secret, ok := obj.(*corev1.Secret)
 	switch {
 	case !ok && !w.synced():
@@ -114,21 +139,17 @@ func secretOf(s *corev1.Secret) certificate.Secret {
 	return certificate.Secret{Chain: string(s.Data[corev1.TLSCertKey]), Key: logging.Secret(s.Data[corev1.TLSPrivateKeyKey])}
 }
 
-// ReadSecrets reads the Secrets that a Service names, for a preview. Those of other namespaces are forbidden, as
-// they are to the controller.
-func ReadSecrets(ctx context.Context, client kubernetes.Interface, namespaces []string, svc *corev1.Service) map[string]certificate.Secret {
-	found := map[string]certificate.Secret{}
-	for _, name := range annotation.Secrets(svc.Annotations) {
-		if !slices.Contains(namespaces, svc.Namespace) {
-			found[name] = certificate.Secret{Forbidden: true}
-			continue
+// ReadSecrets reads the Secrets that a Service names, for a preview. Those that the controller may not use are not read.
+func ReadSecrets(ctx context.Context, client kubernetes.Interface, namespaces []string, svc *corev1.Service,
+	claims Claims) map[string]certificate.Secret {
+	return claims.secretsOf(svc, func(name types.NamespacedName) certificate.Secret {
+		if !slices.Contains(namespaces, name.Namespace) {
+			return certificate.Secret{Forbidden: true}
 		}
-		secret, err := client.CoreV1().Secrets(svc.Namespace).Get(ctx, name, metav1.GetOptions{})
+		secret, err := client.CoreV1().Secrets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 		if err != nil {
-			found[name] = certificate.Secret{Problem: err.Error()}
-			continue
+			return certificate.Secret{Problem: err.Error()}
 		}
-		found[name] = secretOf(secret)
-	}
-	return found
+		return secretOf(secret)
+	})
 }

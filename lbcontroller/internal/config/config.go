@@ -74,8 +74,8 @@ type Config struct {
 	NodeHealthChecks bool `json:"nodeHealthChecks"`
 	// Quotas are the cloud's limits, of which metrics and plan say how much is needed. Set those that the cloud has raised.
 	Quotas Quotas `json:"quotas"`
-	// TLSSecretNamespaces are the namespaces in which Services may name Secrets with certificates (annotation tls-secret). The controller must
-	// be allowed to get, list and watch the Secrets there, as the chart lets it.
+	// TLSSecretNamespaces are the namespaces whose Secrets with certificates may be named: by Services there (annotation tls-secret),
+	// and by Gateways. The controller must be allowed to get, list and watch the Secrets there, as the chart lets it.
 	TLSSecretNamespaces []string `json:"tlsSecretNamespaces"`
 	// TLSSecretGrace is how long a certificate that was uploaded for a Secret stays when no Service needs it any more, at
 	// least: a Secret may get back what it had. A new leader counts anew.

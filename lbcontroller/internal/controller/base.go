@@ -59,6 +59,9 @@ type base struct {
 	bypassed bypassed
 	// onFilled are told of Services whose servers in server groups of users have changed.
 	onFilled []func(types.NamespacedName)
+	// claims says who may use Secrets of other namespaces, and claimsKnown whether that is known; nil where nobody may.
+	claims      cluster.Claims
+	claimsKnown func() bool
 }
 
 func (b *base) assign(svc *corev1.Service) assignment { return assign(b.Kinds, svc) }

@@ -85,7 +85,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.base.cluster.Synced) {
 		return nil // Stopped before the caches were complete.
 	}
-	c.base.secrets.Await(ctx)
+	c.base.secrets.Await(ctx, c.base.claimsKnown)
 	set, err := c.base.nodes.snapshot()
 	if err != nil {
 		return err

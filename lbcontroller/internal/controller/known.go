@@ -9,6 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/lbcontroller/internal/cluster"
 )
 
 // Known is what the caches of a controller know, for what makes Services of other objects.
@@ -54,9 +58,18 @@ func (k Known) OnFilled(changed func(types.NamespacedName)) {
 	k.base.onFilled = append(k.base.onFilled, changed)
 }
 
+// SetClaims says who may use Secrets of other namespaces, and whether that is known yet. It must be asked for before the
+// controller runs; without it nobody may.
+func (k Known) SetClaims(claims cluster.Claims, known func() bool) {
+	k.base.claims, k.base.claimsKnown = claims, known
+}
+
+// Wake asks for a look at a Service, of which something else holds than before.
+func (k Known) Wake(name types.NamespacedName) { k.base.queue.add(name.String(), reconcile.User) }
+
 // Secret says why the certificate of a Secret can't be used, "" if it can; lasting if the configuration doesn't let its namespace be read.
 func (k Known) Secret(name types.NamespacedName) (problem string, lasting bool) {
-	s := k.base.secrets.Get(name.Namespace, name.Name)
+	s := k.base.secrets.Get(name)
 	if s.Forbidden {
 		return fmt.Sprintf("the configuration doesn't name namespace %s among tlsSecretNamespaces", name.Namespace), true
 	}

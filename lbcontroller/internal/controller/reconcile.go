@@ -169,8 +169,8 @@ func (w worker) pass(ctx context.Context, key string, cached *corev1.Service, a 
 		return err
 	}
 	request := func(r Registration) Request { // Never change what the cache shares.
-		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated, Secrets: w.secrets.Of(cached),
-			Writer: w.writer(key, r.Finalizer), Exists: w.exists}
+		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated,
+			Secrets: w.secrets.Of(cached, w.claims), Writer: w.writer(key, r.Finalizer), Exists: w.exists}
 	}
 	for _, kind := range a.release {
 		if err := w.release(ctx, kind, request(kind)); err != nil {

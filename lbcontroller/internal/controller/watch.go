@@ -9,6 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"alicloud-controllers.dev/services/nodes"
@@ -276,13 +277,16 @@ func (w *watcher) secretChanged(obj any) {
 	if !ok || !w.queue.leading.Load() {
 		return // The next leader begins with all Services.
 	}
-	services, err := w.cluster.Services.Services(secret.Namespace).List(labels.Everything())
+	services, err := w.cluster.Services.List(labels.Everything())
 	if err != nil {
 		w.Logger.Error("Services are not queued for a changed Secret", "error", err)
 		return
 	}
+	changed := types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}
 	for _, svc := range services {
-		if slices.Contains(annotation.Secrets(svc.Annotations), secret.Name) && w.assign(svc).wanted != nil {
+		if slices.ContainsFunc(annotation.Secrets(svc.Annotations), func(name string) bool {
+			return annotation.SecretIn(svc.Namespace, name) == changed
+		}) && w.assign(svc).wanted != nil {
 			w.queue.add(keyOf(svc), reconcile.User)
 		}
 	}

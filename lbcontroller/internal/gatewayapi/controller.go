@@ -6,8 +6,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -46,6 +48,7 @@ func New(cfg Config) (c *Controller, err error) {
 			"isn't as it should be; Accepted for none.",
 	}, []string{"kind", "state"})}
 	c.Loop, err = shadow.NewLoop(kindGateway, shadow.Writer{Client: cfg.Client, Known: cfg.Known}, cfg.Logger, c.pass)
+	cfg.Known.SetClaims(c.mayUse, func() bool { return c.Complete() || c.Missing() != "" })
 	return c, err
 }
 
@@ -68,10 +71,19 @@ func (c *Controller) missing() (string, error) {
 		"listenersets", "tcproutes", "udproutes", "tlsroutes", "referencegrants")
 }
 
+// world is what the caches say; they may not be complete yet.
+func (c *Controller) world(service func(types.NamespacedName) *corev1.Service) (*World, bool) {
+	objects, complete := c.Objects()
+	w := &World{Options: c.Options, Service: service, Slices: c.Known.Slices, Secret: c.Known.Secret, Lacks: c.Missing()}
+	for _, obj := range objects {
+		w.Add(obj)
+	}
+	return w, complete
+}
+
 // pass brings all Services and all that is said to what the Gateways ask for.
 func (c *Controller) pass(ctx context.Context) []error {
-	objects, complete := c.Objects()
-	w := &World{Options: c.Options, Service: c.Service, Slices: c.Known.Slices, Secret: c.Known.Secret, Lacks: c.Missing()}
+	w, complete := c.world(c.Service)
 	if !complete && w.Lacks == "" {
 		return nil
 	}
@@ -83,9 +95,6 @@ func (c *Controller) pass(ctx context.Context) []error {
 		for i := 0; err == nil && i < len(list.Items); i++ {
 			w.Add(&list.Items[i])
 		}
-	}
-	for _, obj := range objects {
-		w.Add(obj)
 	}
 	return c.write(ctx, w, w.Translate())
 }

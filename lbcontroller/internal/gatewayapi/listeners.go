@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/shadow"
@@ -29,8 +30,8 @@ type listener struct {
 	conflict            bool
 	// left says that it can't be made without what it names.
 	left bool
-	// certificates are those that it ends TLS with.
-	certificates []string
+	// certificates are the Secrets that it ends TLS with.
+	certificates []types.NamespacedName
 	// routes are attached. The backends of the first get its traffic.
 	routes []*Route
 }
@@ -63,8 +64,8 @@ func (l *listener) portName() string {
 	return fmt.Sprintf("%s-%d", strings.ToLower(string(l.transport())), l.Port)
 }
 
-// judge decides what can be said about the listener by itself, which is of a Gateway in a namespace.
-func (l *listener) judge(w *World, gateway string, isNLB bool) {
+// judge decides what can be said about the listener by itself.
+func (l *listener) judge(w *World, isNLB bool) {
 	switch l.Protocol {
 	case gatewayv1.TCPProtocolType:
 		l.kinds = []string{kindTCPRoute}
@@ -74,7 +75,7 @@ func (l *listener) judge(w *World, gateway string, isNLB bool) {
 		l.kinds = []string{kindTLSRoute}
 		if l.terminates() {
 			l.kinds = append(l.kinds, kindTCPRoute)
-			l.findCertificates(w, gateway, isNLB)
+			l.findCertificates(w, isNLB)
 		}
 	case gatewayv1.HTTPProtocolType:
 		l.unresolved = shadow.Refuse(gatewayv1.ListenerReasonInvalidRouteKinds,
@@ -102,7 +103,7 @@ func (l *listener) judge(w *World, gateway string, isNLB bool) {
 
 // findCertificates looks at what TLS ends with. A listener whose Secret is only missing or wrong is made: one that serves keeps the
 // certificate that it has.
-func (l *listener) findCertificates(w *World, gateway string, isNLB bool) {
+func (l *listener) findCertificates(w *World, isNLB bool) {
 	wrong := func(left bool, reason gatewayv1.ListenerConditionReason, format string, args ...any) {
 		if l.unresolved.Reason == "" {
 			l.unresolved = shadow.Refuse(reason, format, args...)
@@ -115,7 +116,7 @@ func (l *listener) findCertificates(w *World, gateway string, isNLB bool) {
 	}
 	id := string(l.TLS.Options[OptionCertificate])
 	switch refs := len(l.TLS.CertificateRefs); {
-	case (refs > 0) == (id != ""):
+	case (refs > 0) == (id != "") || strings.ContainsAny(id, ",: "):
 		wrong(true, gatewayv1.ListenerReasonInvalidCertificateRef,
 			"one of certificateRefs and tls.options[%s] has to name a certificate", OptionCertificate)
 	case refs > 1 && !isNLB:
@@ -124,19 +125,17 @@ func (l *listener) findCertificates(w *World, gateway string, isNLB bool) {
 	for _, ref := range l.TLS.CertificateRefs {
 		to := types.NamespacedName{Namespace: string(value(ref.Namespace, gatewayv1.Namespace(l.owner.Namespace))), Name: string(ref.Name)}
 		switch {
-		case value(ref.Group, "") != "" || value(ref.Kind, kindSecret) != kindSecret:
+		case value(ref.Group, "") != "" || value(ref.Kind, kindSecret) != kindSecret ||
+			len(validation.IsDNS1123Subdomain(to.Name)) > 0: // It might say something of other ports in the annotation.
 			wrong(true, gatewayv1.ListenerReasonInvalidCertificateRef, "%s is no Secret", to.Name)
 		case !w.granted(l.kind, l.owner.Namespace, kindSecret, to):
 			wrong(true, gatewayv1.ListenerReasonRefNotPermitted, "no ReferenceGrant lets the Secret %s be used", to)
-		case to.Namespace != gateway: // The Service names a Secret of its own namespace, and there may be one of this name.
-			wrong(true, gatewayv1.ListenerReasonInvalidCertificateRef,
-				"Secret %s is not in namespace %s, which is the Gateway's; only Secrets there can be used", to, gateway)
 		default:
 			if problem, lasting := w.Secret(to); problem != "" {
 				wrong(lasting, gatewayv1.ListenerReasonInvalidCertificateRef, "Secret %s: %s", to, problem)
 			}
 		}
-		l.certificates = append(l.certificates, to.Name)
+		l.certificates = append(l.certificates, to)
 	}
 }
 
@@ -165,7 +164,7 @@ func (w *World) listenersOf(g *gatewayv1.Gateway, isNLB bool) (list []*listener,
 		}
 	}
 	for _, l := range list {
-		l.judge(w, g.Namespace, isNLB)
+		l.judge(w, isNLB)
 	}
 	settleConflicts(list)
 	return list, sets, barred

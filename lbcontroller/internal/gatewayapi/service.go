@@ -70,33 +70,13 @@ func annotationsFor(g *gatewayv1.Gateway, list []*listener, isNLB bool) (map[str
 	}
 	for _, l := range list {
 		if l.made() && l.terminates() {
-			l.terminate(said, isNLB)
+			annotation.Terminate(said, g.Namespace, l.Port, isNLB, string(l.TLS.Options[OptionCertificate]), l.certificates)
 		}
 	}
 	for key, values := range said {
 		all[annotation.Prefix+key] = strings.Join(values, ",")
 	}
 	return all, addInfrastructure(all, g.Spec.Infrastructure)
-}
-
-// terminate adds what annotations say of a listener that ends TLS.
-func (l *listener) terminate(said map[string][]string, isNLB bool) {
-	port, protocol := fmt.Sprint(l.Port), "https"
-	if isNLB {
-		protocol = "tcpssl"
-	}
-	add := func(key, value string) { said[key] = append(said[key], value) }
-	add(annotation.ProtocolPort, protocol+":"+port)
-	if id := string(l.TLS.Options[OptionCertificate]); id != "" {
-		add(annotation.CertID, port+":"+id)
-	}
-	for i, name := range l.certificates {
-		if i == 0 {
-			add(annotation.TLSSecret, port+":"+name)
-		} else {
-			add(annotation.AdditionalCertIDs, port+":secret/"+name)
-		}
-	}
 }
 
 // addInfrastructure adds the annotations of spec.infrastructure to those that the rest of a Gateway says.

@@ -73,12 +73,12 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 	if !isNLB && podServers {
 		schedule(annotations, list)
 	}
-	result := Translated{Gateway: g}
+	result := Translated{Gateway: g, Name: serviceName(shadow.NameOf(g), controller), listeners: list}
 	if refused.Reason == "" && slices.ContainsFunc(list, (*listener).made) {
 		result.Service = w.service(g, controller, list, annotations)
 		result.Slices = w.slices(result.Service, list, podServers)
 	}
-	live := w.Service(serviceName(shadow.NameOf(g), controller))
+	live := w.Service(result.Name)
 	pending, unaccepted := programmed(live, g), refused
 	switch {
 	case refused.Reason != "":
@@ -86,7 +86,7 @@ func (w *World) gateway(g *gatewayv1.Gateway, controller gatewayv1.GatewayContro
 	case !slices.ContainsFunc(list, (*listener).made):
 		unaccepted = shadow.Refuse(gatewayv1.GatewayReasonListenersNotValid, "no listener can be made; see their conditions")
 		pending = shadow.Refuse(gatewayv1.GatewayReasonInvalid,
-			"no listener can be made; a load balancer that is there is left as it is")
+			"no listener can be made; a load balancer that is there stays")
 	}
 	for _, set := range barred {
 		t.ListenerSets[shadow.NameOf(set)] = setStatus(set, nil, shadow.Refuse(gatewayv1.ListenerSetReasonNotAllowed,

@@ -137,10 +137,13 @@ type Translation struct {
 // Translated is a Gateway of ours.
 type Translated struct {
 	Gateway *gatewayv1.Gateway
-	// Service is what it asks for. It is nil if it asks for nothing that can be made: what is there stays then.
+	// Service is what it asks for, and Name its name. It is nil if it asks for nothing that can be made: what is there stays then.
+	Name    types.NamespacedName
 	Service *corev1.Service
 	Slices  []*discoveryv1.EndpointSlice
 	Status  gatewayv1.GatewayStatus
+	// listeners are those of it and of its ListenerSets.
+	listeners []*listener
 }
 
 func value[T any](p *T, otherwise T) T {

@@ -52,6 +52,7 @@ type world struct {
 	stop     func()
 	nodes    bool // are the servers in place of pods
 	mute     bool // is the API server about what it has
+	without  bool // the option for Gateways
 	// served are the custom resources of the Gateway API.
 	served []*metav1.APIResourceList
 	mu     sync.Mutex
@@ -140,22 +141,26 @@ func (w *world) start() {
 	} {
 		kinds = append(kinds, lb.New(lb.Config{Product: product, Shared: shared, Gateway: called,
 			Desired:    desired.Config{ClusterID: "c-test", VPCID: "vpc-test", ServiceFields: true, PodBackends: !w.nodes},
-			DriftCheck: 4 * time.Hour, Registerer: w.registry, Logger: log}))
+			DriftCheck: 4 * time.Hour, TLSSecrets: true, CertificateGrace: certificateGrace, Registerer: w.registry, Logger: log}))
 	}
 	c, err := controller.New(controller.Config{Client: w.kube, Recorder: w.events, Workers: 4, NodeQuiet: time.Second,
 		NodeMax:    5 * time.Second,
-		Registerer: w.registry, Logger: log, Kinds: kinds, SecretNamespaces: []string{"infra"}})
+		Registerer: w.registry, Logger: log, Kinds: kinds, SecretNamespaces: []string{"infra", "red", "blue", "green"}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	g, err := gatewayapi.New(gatewayapi.Config{Options: gatewayapi.Options{PodBackends: !w.nodes}, Client: w.kube, Gateways: w.gateways,
-		Known: c.Known(), Recorder: w.events, Registerer: w.registry, Logger: log})
-	if err != nil {
-		w.t.Fatal(err)
+	runs := []func(context.Context) error{c.Watch, c.Run}
+	if !w.without {
+		g, err := gatewayapi.New(gatewayapi.Config{Options: gatewayapi.Options{PodBackends: !w.nodes}, Client: w.kube,
+			Gateways: w.gateways, Known: c.Known(), Recorder: w.events, Registerer: w.registry, Logger: log})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		runs = append(runs, g.Watch, g.Run)
 	}
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context) error{c.Watch, g.Watch, c.Run, g.Run} {
+	for _, run := range runs {
 		running.Go(func() {
 			if err := run(ctx); err != nil {
 				w.t.Error(err)

@@ -24,6 +24,7 @@ func (c *Controller) write(ctx context.Context, w *World, t Translation) (errs [
 			wanted[g.Gateway.UID] = g.Service.Name
 			try(c.Keep(ctx, g.Service, g.Slices))
 		}
+		c.Holds(g.Name, g.claims())
 	}
 	try(c.clear(ctx, wanted, t.Foreign))
 	c.objects.Reset()

@@ -147,6 +147,9 @@ func mayCreate(s pass, d decision) *reuse.Refusal {
 	if why := s.want.Desired.Instance.Forbidden; why != "" {
 		return &reuse.Refusal{Text: why}
 	}
+	if d := s.want.Desired; len(d.Listeners) == 0 && len(d.Refused) > 0 {
+		return &reuse.Refusal{Text: strings.Join(d.Refused, "; ")}
+	}
 	canBeMade := func(l model.Listener) bool { return l.Waits == "" }
 	if len(s.want.Lacking) > 0 && !slices.ContainsFunc(s.want.Desired.Listeners, canBeMade) {
 		return &reuse.Refusal{Text: strings.Join(s.want.Lacking, "; ")}

@@ -56,6 +56,9 @@ func (b builder) listeners() []model.Listener {
 		l := model.Listener{Key: key, Group: b.GroupName(i), Config: config}
 		b.CheckTransport(i, protocol)
 		if protocol == model.TCPSSL {
+			if b.RefuseWithdrawn(i, own.Values) {
+				continue
+			}
 			l.Further = own.certificates()
 			if id, lacks, ok := own.OfSecret(); ok {
 				config.CertificateIds, l.Waits = oneOrNone(id), lacks

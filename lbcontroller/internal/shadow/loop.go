@@ -46,11 +46,14 @@ type Loop struct {
 	retry  time.Duration
 	// missing are custom resources that are waited for.
 	missing string
+	// held is what held of Services in the pass before, and holds in this one; see Holds.
+	held, holds map[types.NamespacedName]string
 }
 
 // NewLoop makes a Loop for objects of a kind. What fails in a pass holds up nothing else in it. Nothing runs yet.
 func NewLoop(kind string, writer Writer, log *slog.Logger, pass func(context.Context) []error) (*Loop, error) {
-	l := &Loop{kind: kind, Writer: writer, log: log, pass: pass, read: map[types.NamespacedName]int{}}
+	l := &Loop{kind: kind, Writer: writer, log: log, pass: pass, read: map[types.NamespacedName]int{},
+		held: map[types.NamespacedName]string{}}
 	l.gather = reconcile.NewGather(gatherQuiet, gatherMax, l.run)
 	return l, writer.Known.OnChange(l.Changed)
 }
@@ -187,6 +190,32 @@ func (l *Loop) Watch(ctx context.Context, caches []cache.SharedIndexInformer, fa
 	return nil
 }
 
+// Holds notes in a pass what holds of a Service and doesn't stand on it. The engine looks at the Service after a pass in which that is
+// something else than in the one before.
+func (l *Loop) Holds(name types.NamespacedName, what string) {
+	if what != "" {
+		l.holds[name] = what
+	}
+}
+
+// wake has the engine look at the Services of which something else holds.
+func (l *Loop) wake() {
+	for name, what := range l.holds {
+		if l.held[name] == what {
+			delete(l.held, name)
+		} else {
+			l.held[name] = what
+		}
+	}
+	for name := range l.held {
+		l.Known.Wake(name)
+	}
+	l.held = l.holds
+}
+
+// Complete reports whether the caches are.
+func (l *Loop) Complete() bool { return l.caches.Load() != nil }
+
 // Objects are those of the caches; false before these are complete, after which a pass is asked for.
 func (l *Loop) Objects() (list []any, complete bool) {
 	caches := l.caches.Load()
@@ -208,7 +237,9 @@ func (l *Loop) Run(ctx context.Context) error {
 // run makes one pass.
 func (l *Loop) run(ctx context.Context) {
 	l.passes++
+	l.holds = map[types.NamespacedName]string{}
 	errs := l.pass(ctx)
+	l.wake()
 	l.mu.Lock()
 	maps.DeleteFunc(l.read, func(_ types.NamespacedName, pass int) bool { return pass < l.passes })
 	l.mu.Unlock()

@@ -161,6 +161,9 @@ func change(live, want *corev1.Service) map[string]any {
 	return map[string]any{"metadata": metadata, "spec": spec}
 }
 
+// IsAsWanted reports whether a Service is as Keep would make it, but for what others have written on it.
+func IsAsWanted(live, want *corev1.Service) bool { return change(live, want) == nil }
+
 // Changed is a Service as Keep would change it to be what is wanted.
 func Changed(live, want *corev1.Service) (*corev1.Service, error) {
 	text, err := json.Marshal(change(live, want))

@@ -176,7 +176,9 @@ type findings struct {
 	warnings []string
 	useless  []string
 	// refused are the ports that can have no listener, by their index, and why.
-	refused      map[int]string
+	refused map[int]string
+	// withdrawn says that one is so since a certificate may not be used any more.
+	withdrawn    bool
 	certificates map[string]certificate.Certificate
 	lacking      []string
 }
@@ -442,13 +444,13 @@ func (b *Builder) RefusePort(index int, format string, args ...any) {
 	b.refused[index] = fmt.Sprintf("spec.ports[%d]: ", index) + fmt.Sprintf(format, args...)
 }
 
-// refusals are the texts about ports that can have no listener. Where there is no other, nothing is made.
+// refusals are the texts about ports that can have no listener. Where there is no other, nothing is made, or withdrawn only.
 func (b *Builder) refusals() []string {
 	var texts []string
 	for _, index := range slices.Sorted(maps.Keys(b.refused)) {
 		texts = append(texts, b.refused[index])
 	}
-	if len(texts) == len(b.View.Service.Spec.Ports) {
+	if len(texts) == len(b.View.Service.Spec.Ports) && !b.withdrawn {
 		b.problems = append(b.problems, texts...)
 	}
 	return texts
