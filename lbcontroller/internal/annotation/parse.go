@@ -193,9 +193,14 @@ func restricted(annotations map[string]string) bool {
 	return slices.Contains(splitList(annotations[Applied]), ACLStatus)
 }
 
-// AccessUnsaid reports that access control was put in force and that nothing says any more whether it is to be.
-func AccessUnsaid(annotations map[string]string) bool {
-	return restricted(annotations) && !IsSet(annotations, ACLStatus)
+// AccessUnsaid says, as text for users, that access control was put in force and that nothing says any more whether it
+// is to be; empty if something does.
+func AccessUnsaid(annotations map[string]string) string {
+	if !restricted(annotations) || IsSet(annotations, ACLStatus) {
+		return ""
+	}
+	return "annotation acl-status is gone, by which the access was restricted; set it to on, with acl-id and acl-type, " +
+		"or to off"
 }
 
 // lookup finds a key under either prefix. An empty value under the current prefix hides the legacy key and counts as

@@ -83,12 +83,12 @@ func (p Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desir
 		switch foreign := slices.IndexFunc(ids, func(id string) bool { return !isOurs(id) }); {
 		case d.Access.IsOver() && (config.AclEnabled != nil || !slices.ContainsFunc(ids, isOurs)):
 			continue
-		case d.Access.IsOver() && d.AccessUnsaid:
+		case d.Access.IsOver() && d.AccessUnsaid != "":
 			return d, fmt.Sprintf("the access to listener %s stays restricted, as annotation acl-status is gone; set it to off, "+
 				"or to on with acl-id and acl-type", plan.KeyText(l.Key))
 		case d.Access.IsOver():
 			config.AclEnabled = new(false)
-		case foreign >= 0 && !d.AccessUnsaid:
+		case foreign >= 0 && d.AccessUnsaid == "":
 			return d, fmt.Sprintf("%s can't restrict the access to listener %s, which has access control list %s that isn't the Service's; "+
 				"switch its access control off in the console, or remove the field", annotation.SourceRanges, plan.KeyText(l.Key), ids[foreign])
 		default:
@@ -104,7 +104,7 @@ func (p Product) Guard(d *model.Desired, o model.Observed) (guarded *model.Desir
 		return d, fmt.Sprintf("%s can't restrict the access to a CLB with an %s address; set annotation ip-version to that, "+
 			"and name such networks", annotation.SourceRanges, ipVersion(clb.GetIpVersion()))
 	}
-	result.AccessUnsaid = false // An annotation that is gone restricted the access before.
+	result.AccessUnsaid = "" // An annotation that is gone restricted the access before.
 	return &result, ""
 }
 

@@ -133,11 +133,14 @@ func (Product) Tagged(change plan.Action, tag *commonv1.Tag) plan.Action {
 	return up
 }
 
-// IsOpener implements plan.Differ.
-func (Product) IsOpener(d *model.Desired, o model.Observed) bool {
+// Opener implements plan.Differ.
+func (Product) Opener(d *model.Desired, o model.Observed) (why string) {
 	asked, _ := d.Instance.Asked.(Asked)
 	want, have := specOf(d).GetAddressType(), present(o).GetAddressType()
-	return o.InstanceID != "" && asked.AddressType && want == slbv1.AddressType_ADDRESS_TYPE_INTRANET && have != want
+	if o.InstanceID == "" || !asked.AddressType || want != slbv1.AddressType_ADDRESS_TYPE_INTRANET || have == want {
+		return ""
+	}
+	return "annotation address-type asks for an intranet one"
 }
 
 // Unprotect implements plan.Differ. A preserved instance also loses the marks of ownership.

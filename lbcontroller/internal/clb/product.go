@@ -54,7 +54,9 @@ var (
 // Marks implements lb.Product.
 func (Product) Marks() lb.Marks {
 	return lb.Marks{Name: annotation.CLB, Finalizer: Finalizer, MetricType: "CLBType",
-		CreateAPI:      "slb/CreateLoadBalancer",
+		CreateAPI: "slb/CreateLoadBalancer", Orphans: "orphans",
+		Others: map[string]string{"nlb-": "is an NLB, and the Service asks for a CLB: correct annotation " +
+			annotation.Prefix + annotation.ID + ", or make the Service anew with spec.loadBalancerClass: " + annotation.NLBClass},
 		ListLimit:      "an access control list takes 300 unless the quota of the account was raised",
 		ServersPerCall: serversPerCall}
 }

@@ -341,7 +341,7 @@ const nobody = "192.0.2.0/32"
 // access keeps everybody out of an NLB in place of restrictions that it would not have, until the user has said who may come.
 func (c *conversion) access(svc *corev1.Service) {
 	isOn := c.has(annotation.ACLStatus) && c.values.On(annotation.ACLStatus)
-	if isOn || annotation.AccessUnsaid(svc.Annotations) {
+	if isOn || annotation.AccessUnsaid(svc.Annotations) != "" {
 		c.Service.Spec.LoadBalancerSourceRanges = []string{nobody}
 		c.first("loadBalancerSourceRanges: %s: nobody may connect: put the networks of the access control lists %s there. Of a list that keeps "+
 			"networks out, name those that may come, or set annotation security-group-ids instead", nobody,

@@ -14,6 +14,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/nlb"
 )
 
 // another is a kind beside CLB.
@@ -22,7 +23,7 @@ type another struct{ clb.Product }
 // Marks implements lb.Product.
 func (another) Marks() lb.Marks {
 	return lb.Marks{Name: "ALB", Finalizer: "service.k8s.alibaba/another", MetricType: "ALBType", DottedNames: true,
-		ServersPerCall: 200}
+		Orphans: "orphans-alb", ServersPerCall: 200}
 }
 
 // Shapes implements desired.Configurer.
@@ -32,6 +33,13 @@ func (another) Shapes(b *desired.Builder) []desired.Shape {
 		shapes = append(shapes, desired.Shape{Protocol: string(port.Protocol)})
 	}
 	return shapes
+}
+
+// TestStateOfOrphans: what earlier versions have written down of each kind is found.
+func TestStateOfOrphans(t *testing.T) {
+	t.Parallel()
+	check(t, "of CLBs", "orphans", clb.Product{}.Marks().Orphans)
+	check(t, "of NLBs", "orphans-nlb", nlb.Product{}.Marks().Orphans)
 }
 
 // TestTwoKinds: two kinds share the metrics of a process, and each knows its own annotations.

@@ -20,7 +20,6 @@ import (
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 
-	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
@@ -31,13 +30,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
-// memo is where the state of orphans is in the record. That of CLBs has no suffix.
-func (w *orphans) memo() string {
-	if name := w.product.Marks().Name; name != annotation.CLB {
-		return "orphans-" + strings.ToLower(string(name))
-	}
-	return "orphans"
-}
+// memo is where the state of orphans is in the record.
+func (w *orphans) memo() string { return w.product.Marks().Orphans }
 
 // shownOrphans bounds the list of load balancers in an event.
 const shownOrphans = 5

@@ -75,6 +75,11 @@ type Marks struct {
 	MetricType string
 	// CreateAPI is the cloud's action that makes a load balancer, as errors of the gateway name it.
 	CreateAPI string
+	// Orphans is where the state of the search for orphans is in the record.
+	Orphans string
+	// Others are what ids of load balancers of other kinds begin with, each with what is said, for people, to whoever
+	// names such a load balancer.
+	Others map[string]string
 	// DottedNames gives server groups names as an NLB has them.
 	DottedNames bool
 	// GroupsApart says that server groups stand by themselves: they can be there before the load balancer, and outlive it.

@@ -118,7 +118,7 @@ func (r reader) all(ctx context.Context, s pass) (knowledge.Known, error) {
 	}
 	named, err := r.reused(ctx, id, partsOf(s.want.Desired))
 	if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
-		refusal := reuse.Missing(id, r.marks.Name)
+		refusal := reuse.Missing(id, r.marks.Others)
 		refusal.Gone = s.svc.Labels[LabelLoadBalancerID] == id
 		return knowledge.Refused{Refusal: refusal}, nil
 	}

@@ -251,8 +251,9 @@ func (Product) Tagged(change plan.Action, tag *commonv1.Tag) plan.Action {
 	return up
 }
 
-// IsOpener implements plan.Differ. The address type of an NLB can be changed, which comes before its listeners; see UpdateInstance.Closes.
-func (Product) IsOpener(*model.Desired, model.Observed) bool { return false }
+// Opener implements plan.Differ. The address type of an NLB can be changed, which comes before its listeners; see
+// UpdateInstance.Closes.
+func (Product) Opener(*model.Desired, model.Observed) string { return "" }
 
 // Unprotect implements plan.Differ. A preserved NLB also loses the marks of ownership, as do its server groups.
 func (Product) Unprotect(o model.Observed, preserve bool) plan.Action {

@@ -59,6 +59,9 @@ var (
 func (Product) Marks() lb.Marks {
 	return lb.Marks{
 		Name: annotation.NLB, Finalizer: Finalizer, MetricType: "NLBType", CreateAPI: "nlb/CreateLoadBalancer",
+		Orphans: "orphans-nlb",
+		Others: map[string]string{"lb-": "is a CLB, and the Service asks for an NLB: correct annotation " +
+			annotation.Prefix + annotation.ID + ", or make the Service anew without spec.loadBalancerClass"},
 		ListLimit:   "a security group takes 200 rules unless the quota of the account was raised, and 2 of them keep everybody else out",
 		DottedNames: true, GroupsApart: true, HostNames: true, ListLabel: ownership.LabelSecurityGroupID, ServersPerCall: serversPerCall,
 	}

@@ -35,9 +35,9 @@ type Desired struct {
 	Access *Access
 	// EIP is the elastic IP address that is to be bound; nil if the Service doesn't say and never did.
 	EIP *WantedEIP
-	// AccessUnsaid says that access control was put in force and that nothing says any more whether it is to be: no listener
-	// may be made without it.
-	AccessUnsaid bool
+	// AccessUnsaid says, as text for users, that access control was put in force and that nothing says any more whether it
+	// is to be: no listener may be made without it. Empty if something does.
+	AccessUnsaid string
 }
 
 // Reuse names a user's instance that the Service takes. The zero value is for a Service that has one of its own.

@@ -61,7 +61,7 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	p.add(last)
 	p.add(opening)
 	if d.EIP.IsAsked() {
-		p.eip(d, o, unguarded || kind.IsOpener(d, o))
+		p.eip(d, o, unguarded || kind.Opener(d, o) != "")
 	}
 	if !unguarded {
 		p.add(surplusLists(kind, d, o))

@@ -19,8 +19,9 @@ type Differ interface {
 	Update(d *model.Desired, o model.Observed) (changes []Action, refused []string)
 	// Tagged returns a change of the load balancer that sets a tag, too; change is nil if nothing else changes.
 	Tagged(change Action, tag *commonv1.Tag) Action
-	// IsOpener reports whether a present load balancer is public though an intranet one is asked for.
-	IsOpener(d *model.Desired, o model.Observed) bool
+	// Opener says, as text for users, why a present load balancer is not to be public, though it is and stays so; empty if
+	// there is nothing to say.
+	Opener(d *model.Desired, o model.Observed) (why string)
 	// Guard returns what is wanted with the access list in it, which is o.List, or without one that is to go. If who may connect can't be
 	// restricted, it says why, as text for users: nothing is opened then.
 	Guard(d *model.Desired, o model.Observed) (guarded *model.Desired, refused string)

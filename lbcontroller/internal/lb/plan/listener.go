@@ -443,9 +443,12 @@ func overTCP(k model.ListenerKey) bool { return k.Protocol.OverTCP() }
 // openNothing refuses new listeners that would let in whom the Service means to keep out, and with a new one the end of
 // the one on its port.
 func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed, unguarded bool) {
-	isPublic := kind.IsOpener(d, o)
-	if !isPublic && !d.AccessUnsaid && !unguarded {
-		return
+	on, why := " on the public load balancer", kind.Opener(d, o)
+	if why == "" {
+		on, why = "", d.AccessUnsaid
+	}
+	if unguarded {
+		on, why = "", "it would be open to everybody"
 	}
 	var texts []string
 	for action := range p.Actions() {
@@ -453,7 +456,7 @@ func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed, ungu
 			texts = append(texts, KeyText(create.Listener.Key))
 		}
 	}
-	if len(texts) == 0 {
+	if why == "" || len(texts) == 0 {
 		return
 	}
 	*p, _ = p.Without(func(action Action) bool {
@@ -465,16 +468,5 @@ func (p *Plan) openNothing(kind Differ, d *model.Desired, o model.Observed, ungu
 		}
 		return false
 	})
-	switch {
-	case unguarded:
-		p.refuse("no listener is made for %s, as it would be open to everybody", strings.Join(texts, ", "))
-	case isPublic:
-		p.refuse("no listener is made on the public load balancer for %s, as annotation address-type asks for an intranet one",
-			strings.Join(texts, ", "))
-	default:
-		p.refuse(
-			"no listener is made for %s, as annotation acl-status is gone, by which the access was restricted; set it to on, "+
-				"with acl-id and acl-type, or to off",
-			strings.Join(texts, ", "))
-	}
+	p.refuse("no listener is made%s for %s, as %s", on, strings.Join(texts, ", "), why)
 }

@@ -41,15 +41,13 @@ type Service struct {
 	EIP bool
 }
 
-// Missing refuses a load balancer that doesn't exist among those of a kind. The beginning of its id says of which kind it is.
-func Missing(id string, kind annotation.LoadBalancer) *Refusal {
-	switch {
-	case kind == annotation.CLB && strings.HasPrefix(id, "nlb-"):
-		return &Refusal{Text: fmt.Sprintf("load balancer %s is an NLB, and the Service asks for a CLB: correct annotation %s%s, or make the "+
-			"Service anew with spec.loadBalancerClass: %s", id, annotation.Prefix, annotation.ID, annotation.NLBClass), Again: RetryMissing}
-	case kind == annotation.NLB && strings.HasPrefix(id, "lb-"):
-		return &Refusal{Text: fmt.Sprintf("load balancer %s is a CLB, and the Service asks for an NLB: correct annotation %s%s, or make the "+
-			"Service anew without spec.loadBalancerClass", id, annotation.Prefix, annotation.ID), Again: RetryMissing}
+// Missing refuses a load balancer that doesn't exist among those of a kind. Others are what ids of other kinds begin
+// with, each with what to say of it.
+func Missing(id string, others map[string]string) *Refusal {
+	for prefix, what := range others {
+		if strings.HasPrefix(id, prefix) {
+			return &Refusal{Text: "load balancer " + id + " " + what, Again: RetryMissing}
+		}
 	}
 	return &Refusal{Text: fmt.Sprintf("there is no load balancer %s; correct annotation %s%s, or make the load balancer", id,
 		annotation.Prefix, annotation.ID), Again: RetryMissing}

@@ -10,7 +10,6 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
-	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 )
@@ -48,11 +47,10 @@ func wantRefusal(t *testing.T, got *Refusal, again time.Duration, texts ...strin
 
 func TestMissing(t *testing.T) {
 	t.Parallel()
-	wantRefusal(t, Missing("lb-1", annotation.CLB), 5*time.Minute, "there is no load balancer lb-1", "alibaba-cloud-loadbalancer-id",
-		"or make the load balancer")
-	wantRefusal(t, Missing("nlb-1", annotation.CLB), 5*time.Minute, "load balancer nlb-1 is an NLB", "alibaba-cloud-loadbalancer-id",
-		annotation.NLBClass)
-	wantRefusal(t, Missing("lb-1", annotation.NLB), 5*time.Minute, "load balancer lb-1 is a CLB", "without spec.loadBalancerClass")
+	others := map[string]string{"nlb-": "is an NLB: make another one"}
+	wantRefusal(t, Missing("lb-1", others), 5*time.Minute, "there is no load balancer lb-1",
+		"alibaba-cloud-loadbalancer-id", "or make the load balancer")
+	wantRefusal(t, Missing("nlb-1", others), 5*time.Minute, "load balancer nlb-1 is an NLB: make another one")
 }
 
 func TestMade(t *testing.T) {
