@@ -59,7 +59,7 @@ func (b builder) listeners() []model.Listener {
 			}
 		}
 		if target, ok := forwards[port.Port]; ok && protocol == model.HTTP {
-			l.Group, config.ForwardPort = "", new(target)
+			l.Group, l.LeadsTo, config.ForwardPort = "", target, new(target)
 		}
 		listeners = append(listeners, l)
 	}

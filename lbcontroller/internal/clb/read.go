@@ -226,6 +226,7 @@ func listener(l *slbv1.Listener) model.Listener {
 	}
 	return model.Listener{
 		Key:     model.ListenerKey{Port: l.GetKey().GetPort(), Protocol: model.Protocol(l.GetKey().GetProtocol())},
+		LeadsTo: config.GetForwardPort(),
 		Config:  config,
 		Stopped: l.GetStatus() == "stopped", Starting: l.GetStatus() == isStarting,
 		Tags: l.GetTags(),

@@ -109,7 +109,7 @@ func targetsOf(before, after model.Observed) map[int32]bool {
 	}
 	ports := map[int32]bool{}
 	for _, l := range before.Listeners {
-		if port := l.ForwardPort(); port != 0 && !left[l.Key] {
+		if port := l.LeadsTo; port != 0 && !left[l.Key] {
 			ports[port] = true
 		}
 	}
@@ -145,6 +145,6 @@ func servesSomebody(owner ownership.Owner, o model.Observed) bool {
 		}
 	}
 	return slices.ContainsFunc(o.Listeners, func(l model.Listener) bool {
-		return owner.Owns(l.Description()) && (l.ForwardPort() != 0 || !own[l.GroupID()])
+		return owner.Owns(l.Description()) && (l.LeadsTo != 0 || !own[l.GroupID()])
 	})
 }

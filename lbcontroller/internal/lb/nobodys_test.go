@@ -83,7 +83,7 @@ func TestServesSomebody(t *testing.T) {
 		"a group that wasn't read":   {there(owner.Group("30443"), 0, "rsp-9"), true},
 		"nothing":                    {model.Observed{}, false},
 		"a redirect": {model.Observed{Listeners: []model.Listener{{
-			Config: &slbv1.ListenerConfig{Description: new(owner.Listener(80)), ForwardPort: new(int32(443))},
+			LeadsTo: 443, Config: &slbv1.ListenerConfig{Description: new(owner.Listener(80)), ForwardPort: new(int32(443))},
 		}}}, true},
 	} {
 		if got := servesSomebody(owner, tt.o); got != tt.want {

@@ -421,7 +421,7 @@ func TestListeners(t *testing.T) {
 	https := proto.CloneOf(http)
 	https.BandwidthMbps = proto.Int32(-1)
 	want := []model.Listener{
-		{Key: model.ListenerKey{Port: 80, Protocol: model.HTTP}, Config: first, Defaults: http},
+		{Key: model.ListenerKey{Port: 80, Protocol: model.HTTP}, LeadsTo: 443, Config: first, Defaults: http},
 		{Key: model.ListenerKey{Port: 443, Protocol: model.HTTPS}, Group: "k8s/30443/web/default/c", Config: second, Defaults: https},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {

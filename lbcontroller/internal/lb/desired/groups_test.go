@@ -146,7 +146,7 @@ func TestForwardOnAUsersCLB(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err == nil && (result.Desired.Listeners[0].ForwardPort() != test.want || result.Desired.Listeners[0].Group != "") {
+		if err == nil && (result.Desired.Listeners[0].LeadsTo != test.want || result.Desired.Listeners[0].Group != "") {
 			t.Errorf("%s: %+v", name, result.Desired.Listeners[0])
 		}
 	}

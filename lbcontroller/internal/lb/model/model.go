@@ -157,6 +157,8 @@ type Listener struct {
 	Key ListenerKey
 	// ID is known of present ones, where the cloud has ids for listeners.
 	ID string
+	// LeadsTo is the port of the listener that a redirect leads to, which has no servers of its own; 0 for any other.
+	LeadsTo int32
 	// Group is the name of the wanted server group; empty for a redirect, and in what is present.
 	Group string
 	// Config are the attributes. The server group id is set only in what is present.
@@ -190,14 +192,6 @@ func (l Listener) GroupID() string {
 		return ""
 	}
 	return l.Config.GetServerGroupId()
-}
-
-// ForwardPort is the port that a redirect leads to; 0 for a listener that is none.
-func (l Listener) ForwardPort() int32 {
-	if redirect, ok := l.Config.(interface{ GetForwardPort() int32 }); ok {
-		return redirect.GetForwardPort()
-	}
-	return 0
 }
 
 // FurtherCertificates are those that a listener has beside its first one: the one for a domain that clients ask for, or

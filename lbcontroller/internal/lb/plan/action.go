@@ -149,9 +149,8 @@ type RemoveCertificates struct {
 // DeleteListener deletes a listener.
 type DeleteListener struct {
 	Key model.ListenerKey
-	// ForwardPort is where a redirect leads to, 0 for a listener that is none; GroupID is the server group of any other.
-	ForwardPort int32
-	GroupID     string
+	// GroupID is its server group; empty for a redirect.
+	GroupID string
 	// Next are the listeners that take its place, if any do. Before it goes it is proved that they can be made, and if one can't all the same,
 	// Old comes back.
 	Next []CreateListener
@@ -160,7 +159,7 @@ type DeleteListener struct {
 
 // Back are the actions that make a listener again that has gone. It runs, as every listener of a Service does.
 func (a DeleteListener) Back() []Action {
-	old := model.Listener{Key: a.Old.Key, Config: a.Old.Config, Tags: a.Old.Tags}
+	old := model.Listener{Key: a.Old.Key, LeadsTo: a.Old.LeadsTo, Config: a.Old.Config, Tags: a.Old.Tags}
 	list := []Action{CreateListener{Listener: old, Group: GroupRef{ID: a.GroupID}}}
 	for _, e := range a.Old.Further {
 		list = append(list, AddCertificates{Key: old.Key, Further: e})

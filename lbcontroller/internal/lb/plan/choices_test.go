@@ -19,7 +19,7 @@ func TestOrderOfListeners(t *testing.T) {
 		if forward == 0 {
 			l.Group, config(l.Config).ServerGroupId = us().Group("30080"), new("rsp-1")
 		} else {
-			config(l.Config).ForwardPort = new(forward)
+			redirect(&l, forward)
 		}
 		return l
 	}

@@ -78,8 +78,8 @@ func (a DeleteGroup) Effect(o *model.Observed, r Result) {
 
 // Effect implements Action.
 func (a CreateListener) Effect(o *model.Observed, r Result) {
-	made := model.Listener{Key: a.Listener.Key, ID: r.ListenerID, Config: withGroup(a.Listener.Config, a.Group.Resolve(*o)),
-		Tags: a.Listener.Tags}
+	made := model.Listener{Key: a.Listener.Key, ID: r.ListenerID, LeadsTo: a.Listener.LeadsTo,
+		Config: withGroup(a.Listener.Config, a.Group.Resolve(*o)), Tags: a.Listener.Tags}
 	if a.Listener.Key.Protocol.HasCertificates() {
 		made.Further = []model.FurtherCertificates{}
 	}

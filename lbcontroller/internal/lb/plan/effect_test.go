@@ -73,9 +73,11 @@ func TestEffects(t *testing.T) {
 			},
 		},
 		"new redirect": {
-			CreateListener{Listener: model.Listener{Key: key(81, http), Config: &slbv1.ListenerConfig{ForwardPort: new(int32(443))}}}, Result{},
+			CreateListener{Listener: model.Listener{Key: key(81, http), LeadsTo: 443,
+				Config: &slbv1.ListenerConfig{ForwardPort: new(int32(443))}}}, Result{},
 			func(o *model.Observed) {
-				o.Listeners = append(o.Listeners, model.Listener{Key: key(81, http), Config: &slbv1.ListenerConfig{ForwardPort: new(int32(443))}})
+				o.Listeners = append(o.Listeners, model.Listener{Key: key(81, http), LeadsTo: 443,
+					Config: &slbv1.ListenerConfig{ForwardPort: new(int32(443))}})
 			},
 		},
 		"new https listener has no further certificates": {

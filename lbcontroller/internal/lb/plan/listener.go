@@ -86,7 +86,7 @@ type refusals map[model.ListenerKey]bool
 // target reports whether a listener redirects to one that can't be made.
 func (r refusals) target(l model.Listener) bool {
 	for key := range r {
-		if key.Port == l.ForwardPort() && overTCP(key) {
+		if key.Port == l.LeadsTo && overTCP(key) {
 			return true
 		}
 	}
@@ -104,7 +104,7 @@ func (s *survey) refusals(d *model.Desired, frozen map[string]bool) refusals {
 		}
 	}
 	for _, have := range s.have {
-		r.targets[have.ForwardPort()] = r.targets[have.ForwardPort()] || !have.ours
+		r.targets[have.LeadsTo] = r.targets[have.LeadsTo] || !have.ours
 	}
 	for grown := true; grown; {
 		grown = false
@@ -131,10 +131,10 @@ func (r *refusing) refuse(want model.Listener) (grown bool) {
 	old, exists := r.have[want.Key]
 	if exists {
 		if r.refused.target(want) || r.frozen[want.Group] || r.stays[want.Key] {
-			r.targets[old.ForwardPort()] = true
+			r.targets[old.LeadsTo] = true
 		}
 		if r.stays[want.Key] {
-			r.served[old.ForwardPort()] = true
+			r.served[old.LeadsTo] = true
 		}
 		return false
 	}
@@ -152,7 +152,7 @@ func (r *refusing) refuse(want model.Listener) (grown bool) {
 // serveTargets lets the targets of redirects that are replaced keep their servers.
 func (r *refusing) serveTargets() (grown bool) {
 	for _, have := range r.have {
-		if port := have.ForwardPort(); have.replaced && port != 0 && !r.served[port] {
+		if port := have.LeadsTo; have.replaced && port != 0 && !r.served[port] {
 			r.targets[port], r.served[port], grown = true, true, true
 		}
 	}
@@ -202,7 +202,7 @@ func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups
 			s.used[old.GroupID()] = true
 		case want.Waits != "" && !exists:
 			p.refuse("listener %s isn't made: %s", KeyText(want.Key), want.Waits)
-		case s.stays[want.Key] && (!exists || want.ForwardPort() != old.ForwardPort()):
+		case s.stays[want.Key] && (!exists || want.LeadsTo != old.LeadsTo):
 			s.used[old.GroupID()] = true
 		case refused[want.Key]:
 			p.refuse("port %d of the load balancer has %s; delete it, or choose another port", want.Key.Port, s.holder(want.Key))
@@ -215,7 +215,7 @@ func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups
 			w.create(want, groups, &w.ready)
 		case !old.ours:
 			p.refuse("%s", old.taken(want))
-		case want.ForwardPort() != old.ForwardPort():
+		case want.LeadsTo != old.LeadsTo:
 			// A redirect can't be changed, only recreated.
 			w.delete(old.Listener)
 			w.create(want, groups, &w.replace)
@@ -232,7 +232,7 @@ func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups
 }
 
 func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, phase *Phase) {
-	if l.ForwardPort() != 0 {
+	if l.LeadsTo != 0 {
 		phase = &w.forward
 	}
 	if l.Defaults != nil {
@@ -252,8 +252,8 @@ func refTo(name string, groups map[string]model.Group) GroupRef {
 }
 
 func (w *listenerWork) delete(l model.Listener) {
-	gone := DeleteListener{Key: l.Key, ForwardPort: l.ForwardPort(), GroupID: l.GroupID(), Old: l}
-	if gone.ForwardPort != 0 {
+	gone := DeleteListener{Key: l.Key, GroupID: l.GroupID(), Old: l}
+	if l.LeadsTo != 0 {
 		w.unlink = append(w.unlink, gone)
 		return
 	}
@@ -280,7 +280,7 @@ func (w *listenerWork) pair() {
 
 // update changes a present listener, which goes to the wanted server group unless it stays on the one that it has.
 func (w *listenerWork) update(kind Differ, want, old model.Listener, groups map[string]model.Group, stays bool) {
-	if want.ForwardPort() == 0 {
+	if want.LeadsTo == 0 {
 		guard, others, refused := kind.Changed(want.Config, old.Config)
 		if refused != "" {
 			w.refused = append(w.refused, "listener "+KeyText(want.Key)+": "+refused)

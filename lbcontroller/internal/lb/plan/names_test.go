@@ -97,3 +97,9 @@ func changed(want, have *slbv1.ListenerConfig) *slbv1.ListenerConfig {
 	}
 	return all
 }
+
+// redirect makes a listener one that leads to another and has no servers of its own.
+func redirect(l *model.Listener, to int32) {
+	l.Group, l.LeadsTo = "", to
+	config(l.Config).ForwardPort, config(l.Config).ServerGroupId = &to, nil
+}

@@ -55,7 +55,7 @@ func (a UpdateListener) Needs(earlier Action) bool {
 // Needs lets a listener serve until what takes its place can be made. A redirect that is still there holds its target.
 func (a DeleteListener) Needs(earlier Action) bool {
 	redirect, ok := earlier.(DeleteListener)
-	return ok && redirect.ForwardPort == a.Key.Port && a.Key.Protocol.OverTCP() || NeedsServers(a, earlier) ||
+	return ok && redirect.Old.LeadsTo == a.Key.Port && a.Key.Protocol.OverTCP() || NeedsServers(a, earlier) ||
 		slices.ContainsFunc(a.Next, func(next CreateListener) bool { return next.refers(earlier) })
 }
 
@@ -100,7 +100,7 @@ func needsGroup(group GroupRef, earlier Action) bool {
 
 // refers reports what a new listener needs apart from its port.
 func (a CreateListener) refers(earlier Action) bool {
-	return closes(earlier) || isAccess(earlier) || needsGroup(a.Group, earlier) || needsListener(a.Listener.ForwardPort(), earlier)
+	return closes(earlier) || isAccess(earlier) || needsGroup(a.Group, earlier) || needsListener(a.Listener.LeadsTo, earlier)
 }
 
 // NeedsServers reports whether an action takes a listener, or what was served by the one whose place it takes, to a group that didn't get

@@ -16,11 +16,7 @@ func TestNeeds(t *testing.T) {
 	}
 	udp := model.ListenerKey{Port: 80, Protocol: model.UDP}
 	create := func(key model.ListenerKey, group GroupRef, forward int32) CreateListener {
-		config := &slbv1.ListenerConfig{}
-		if forward != 0 {
-			config.ForwardPort = &forward
-		}
-		return CreateListener{Listener: model.Listener{Key: key, Config: config}, Group: group}
+		return CreateListener{Listener: model.Listener{Key: key, LeadsTo: forward, Config: &slbv1.ListenerConfig{}}, Group: group}
 	}
 	group := CreateGroup{Group: model.Group{Name: "a"}}
 	servers := ChangeServers{GroupID: "rsp-b", Name: "b"}
@@ -47,7 +43,7 @@ func TestNeeds(t *testing.T) {
 		"a listener after a start":               {create(tcp(80), GroupRef{}, 0), StartListener{Key: tcp(81)}, false},
 		"a redirect beside a target over UDP":    {create(tcp(81), GroupRef{}, 80), create(udp, GroupRef{}, 0), false},
 		"a number that is taken over TCP":        {create(udp, GroupRef{}, 0), DeleteListener{Key: tcp(80)}, false},
-		"the target of a redirect":               {DeleteListener{Key: tcp(443)}, DeleteListener{Key: tcp(80), ForwardPort: 443}, true},
+		"the target of a redirect":               {DeleteListener{Key: tcp(443)}, DeleteListener{Key: tcp(80), Old: model.Listener{LeadsTo: 443}}, true},
 		"another listener that goes":             {DeleteListener{Key: tcp(443)}, DeleteListener{Key: tcp(80)}, false},
 		"a group that a listener may still use":  {DeleteGroup{GroupID: "rsp-b"}, UpdateListener{Key: tcp(80)}, true},
 		"servers that may still serve":           {servers, DeleteListener{Key: tcp(80), GroupID: servers.GroupID}, true},

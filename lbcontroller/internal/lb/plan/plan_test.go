@@ -137,7 +137,7 @@ func TestPlans(t *testing.T) {
 		"protocol": {func(d *model.Desired, _ *model.Observed) { d.Listeners[0].Key.Protocol = tcp },
 			"1. delete listener 80/http\n2. create listener 80/tcp"},
 		"redirect": {func(d *model.Desired, _ *model.Observed) {
-			d.Listeners[0].Group, config(d.Listeners[0].Config).ForwardPort = "", proto.Int32(443)
+			redirect(&d.Listeners[0], 443)
 		}, "1. delete listener 80/http\n2. create listener 80/http"},
 		"stopped": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Stopped = true }, "1. start listener 80/http"},
 		"foreign listener on the port": {func(_ *model.Desired, o *model.Observed) {
@@ -161,18 +161,21 @@ func TestPlans(t *testing.T) {
 			"3. change servers of k8s/30080/web/default/c: add 0, remove 1, update 0"},
 		"redirect to a port of others": {func(d *model.Desired, o *model.Observed) {
 			// It goes on leading to the old target, which stays for that reason.
-			redirect := model.Listener{Key: model.ListenerKey{Port: 80, Protocol: http},
-				Config: &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(443)}}
+			there := model.Listener{Key: model.ListenerKey{Port: 80, Protocol: http},
+				Config: &slbv1.ListenerConfig{Description: new(us().Listener(80))}}
+			wanted := there
+			wanted.Config = &slbv1.ListenerConfig{Description: new(us().Listener(80))}
+			redirect(&there, 443)
+			redirect(&wanted, 444)
 			o.Listeners[0].Key, config(o.Listeners[0].Config).Description = model.ListenerKey{Port: 443, Protocol: https}, new(us().Listener(443))
-			o.Listeners = append(o.Listeners, redirect,
+			o.Listeners = append(o.Listeners, there,
 				model.Listener{Key: model.ListenerKey{Port: 444, Protocol: tcp}, Config: &slbv1.ListenerConfig{Description: new("by hand")}})
-			redirect.Config = &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(444)}
 			d.Listeners[0].Key, config(d.Listeners[0].Config).Description = model.ListenerKey{Port: 444, Protocol: https}, new(us().Listener(444))
-			d.Listeners = append([]model.Listener{redirect}, d.Listeners...)
+			d.Listeners = append([]model.Listener{wanted}, d.Listeners...)
 		}, "refused: listener 443/https isn't deleted: a listener redirects to it that isn't ours or can't be changed\n" +
 			"refused: port 444 of the load balancer has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
 		"redirect to a port of others instead of a plain listener": {func(d *model.Desired, o *model.Observed) {
-			d.Listeners[0].Group, config(d.Listeners[0].Config).ForwardPort = "", proto.Int32(444)
+			redirect(&d.Listeners[0], 444)
 			d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: 444, Protocol: https}, Config: &slbv1.ListenerConfig{}})
 			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 444, Protocol: tcp},
 				Config: &slbv1.ListenerConfig{Description: new("by hand")}})
@@ -180,7 +183,7 @@ func TestPlans(t *testing.T) {
 		"redirect of others to a listener of ours that goes": {func(d *model.Desired, o *model.Observed) {
 			o.Listeners[0].Key.Protocol = https
 			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 8080, Protocol: http},
-				Config: &slbv1.ListenerConfig{ForwardPort: proto.Int32(80)}})
+				LeadsTo: 80, Config: &slbv1.ListenerConfig{ForwardPort: proto.Int32(80)}})
 			d.Listeners[0].Key.Protocol = tcp
 		}, "refused: listener 80/https isn't deleted: a listener redirects to it that isn't ours or can't be changed\n" +
 			"refused: port 80 of the load balancer has a listener that isn't ours or can't be deleted; delete it, or choose another port"},

@@ -115,7 +115,7 @@ func forward(t *rapid.T, listeners []model.Listener) {
 	}
 	for j := range listeners {
 		if l := &listeners[j]; l.Key.Protocol == http && rapid.Bool().Draw(t, "forward") {
-			l.Group, config(l.Config).ForwardPort, config(l.Config).ServerGroupId = "", new(listeners[i].Key.Port), nil
+			redirect(l, listeners[i].Key.Port)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (c *cloud) refuses(a Action) error {
 		if a.Listener.Group != "" && a.Group.Resolve(c.now) == "" {
 			return fmt.Errorf("group %s doesn't exist", a.Listener.Group)
 		}
-		if target := config(a.Listener.Config).GetForwardPort(); target != 0 && !c.has(model.ListenerKey{Port: target, Protocol: https}) {
+		if target := a.Listener.LeadsTo; target != 0 && !c.has(model.ListenerKey{Port: target, Protocol: https}) {
 			return fmt.Errorf("target %d doesn't exist", target)
 		}
 	case UpdateListener:
@@ -194,7 +194,7 @@ func (c *cloud) refuses(a Action) error {
 		}
 	case DeleteListener:
 		for _, l := range c.now.Listeners {
-			if a.Key.Protocol == https && config(l.Config).GetForwardPort() == a.Key.Port {
+			if a.Key.Protocol == https && l.LeadsTo == a.Key.Port {
 				return fmt.Errorf("port %d redirects to it", l.Key.Port)
 			}
 		}

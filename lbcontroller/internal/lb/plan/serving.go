@@ -21,7 +21,7 @@ type Kept struct {
 // looked up: it is tried when they are known.
 func (s *survey) stay(d *model.Desired, o model.Observed, groups map[string]model.Group, frozen map[string]bool) {
 	s.stays = map[model.ListenerKey]bool{}
-	redirects := func(l model.Listener) bool { return l.ForwardPort() != 0 }
+	redirects := func(l model.Listener) bool { return l.LeadsTo != 0 }
 	for _, redirect := range []bool{false, true} { // A redirect serves if its target does.
 		for _, want := range d.Listeners {
 			if redirects(want) != redirect || frozen[want.Group] {
@@ -62,7 +62,7 @@ func (s *survey) holdPort(wanted model.ListenerKey) {
 // serving returns a listener of ours that has servers and would lose them to the wanted one.
 func (s *survey) serving(want model.Listener, o model.Observed, groups map[string]model.Group) (present, bool) {
 	if old, exists := s.have[want.Key]; exists {
-		moves := want.ForwardPort() != old.ForwardPort() || want.ForwardPort() == 0 && goesTo(want, old.Listener, groups) != (GroupRef{})
+		moves := want.LeadsTo != old.LeadsTo || want.LeadsTo == 0 && goesTo(want, old.Listener, groups) != (GroupRef{})
 		return old, moves && old.ours && mayHaveServers(old.Listener, o)
 	}
 	for _, l := range o.Listeners { // In the order of the cloud: the text names one.
@@ -83,9 +83,9 @@ func goesTo(want, old model.Listener, groups map[string]model.Group) GroupRef {
 
 // mayHaveServers reports whether a present listener has a server that takes traffic, as far as is known of its server group.
 func mayHaveServers(l model.Listener, o model.Observed) bool {
-	if target := l.ForwardPort(); target != 0 {
+	if target := l.LeadsTo; target != 0 {
 		return slices.ContainsFunc(o.Listeners, func(t model.Listener) bool {
-			return t.Key.Port == target && overTCP(t.Key) && t.ForwardPort() == 0 && mayHaveServers(t, o)
+			return t.Key.Port == target && overTCP(t.Key) && t.LeadsTo == 0 && mayHaveServers(t, o)
 		})
 	}
 	id := l.GroupID()
@@ -117,8 +117,8 @@ func Idle(d *model.Desired, o model.Observed) (names []string, isPending bool) {
 // idle reports whether a wanted listener would have no server that takes traffic, or whether that can't be told yet. It names the server
 // group.
 func (s *survey) idle(want model.Listener, d *model.Desired, groups map[string]model.Group) (group string, isIdle, isPending bool) {
-	if port := want.ForwardPort(); port != 0 {
-		i := slices.IndexFunc(d.Listeners, func(l model.Listener) bool { return l.Key.Port == port && overTCP(l.Key) && l.ForwardPort() == 0 })
+	if port := want.LeadsTo; port != 0 {
+		i := slices.IndexFunc(d.Listeners, func(l model.Listener) bool { return l.Key.Port == port && overTCP(l.Key) && l.LeadsTo == 0 })
 		if i < 0 || s.stays[d.Listeners[i].Key] {
 			return "", false, false
 		}

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
@@ -78,13 +76,13 @@ func TestListenerWithServersStays(t *testing.T) {
 			toPods(d)
 			d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: 443, Protocol: https}, Group: pods,
 				Config: &slbv1.ListenerConfig{Description: new(us().Listener(443))}})
-			d.Listeners[0].Group, config(d.Listeners[0].Config).ForwardPort = "", proto.Int32(443)
+			redirect(&d.Listeners[0], 443)
 		}, want: "1. create server group k8s/8080/web/default/c with 0 servers\n2. create listener 443/https", refused: stays},
 		"in place of a redirect to servers": {change: func(d *model.Desired, o *model.Observed) {
 			serving := o.Listeners[0]
 			serving.Key, serving.Config = model.ListenerKey{Port: 443, Protocol: https},
 				&slbv1.ListenerConfig{Description: new(us().Listener(443)), ServerGroupId: new("rsp-1")}
-			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(443)}
+			redirect(&o.Listeners[0], 443)
 			o.Listeners = append(o.Listeners, serving)
 			same := d.Groups[0]
 			d.Listeners = append(d.Listeners, model.Listener{Key: serving.Key, Group: same.Name, Config: &slbv1.ListenerConfig{}})
@@ -95,7 +93,7 @@ func TestListenerWithServersStays(t *testing.T) {
 			serving := o.Listeners[0]
 			serving.Key, serving.Config = model.ListenerKey{Port: 443, Protocol: https},
 				&slbv1.ListenerConfig{Description: new(us().Listener(443)), ServerGroupId: new("rsp-1")}
-			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(443)}
+			redirect(&o.Listeners[0], 443)
 			o.Listeners = append(o.Listeners, serving)
 			toPods(d)
 		}, refused: stays},
@@ -103,7 +101,7 @@ func TestListenerWithServersStays(t *testing.T) {
 			serving := o.Listeners[0]
 			serving.Key, serving.Config = model.ListenerKey{Port: 443, Protocol: https},
 				&slbv1.ListenerConfig{Description: new(us().Listener(443)), ServerGroupId: new("rsp-1")}
-			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(443)}
+			redirect(&o.Listeners[0], 443)
 			o.Listeners = append(o.Listeners, serving)
 			toPods(d)
 			d.Listeners[0].Key.Protocol = tcp
