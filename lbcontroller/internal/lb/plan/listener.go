@@ -196,31 +196,13 @@ func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups
 		}
 	}
 	for _, want := range d.Listeners {
-		old, exists := s.have[want.Key]
-		switch {
-		case frozen[want.Group]:
-			s.used[old.GroupID()] = true
-		case want.Waits != "" && !exists:
-			p.refuse("listener %s isn't made: %s", KeyText(want.Key), want.Waits)
-		case s.stays[want.Key] && (!exists || want.LeadsTo != old.LeadsTo):
-			s.used[old.GroupID()] = true
-		case refused[want.Key]:
-			p.refuse("port %d of the load balancer has %s; delete it, or choose another port", want.Key.Port, s.holder(want.Key))
-		case refused.target(want):
-			// Already reported; a redirect to a refused listener would only fail. What is there instead stays.
-			s.used[old.GroupID()] = true
-		case !exists && s.leaving.meet(want.Key):
-			w.create(want, groups, &w.replace)
-		case !exists:
-			w.create(want, groups, &w.ready)
-		case !old.ours:
-			p.refuse("%s", old.taken(want))
-		case want.LeadsTo != old.LeadsTo:
-			// A redirect can't be changed, only recreated.
-			w.delete(old.Listener)
-			w.create(want, groups, &w.replace)
+		switch why, isHeld := s.holdsBack(want, frozen, refused); {
+		case why != "":
+			p.refuse("%s", why)
+		case isHeld:
+			s.used[s.have[want.Key].GroupID()] = true
 		default:
-			w.update(kind, want, old.Listener, groups, s.stays[want.Key])
+			w.bring(kind, want, s, groups)
 		}
 	}
 	p.Refused = append(p.Refused, w.refused...)
@@ -229,6 +211,43 @@ func (p *Plan) listeners(kind Differ, d *model.Desired, o model.Observed, groups
 		p.add(phase)
 	}
 	return s.used
+}
+
+// holdsBack reports whether a wanted listener is neither made nor changed, so that what is there stays. It says why, as
+// text for users, unless that was reported already.
+func (s survey) holdsBack(want model.Listener, frozen map[string]bool, refused refusals) (why string, isHeld bool) {
+	old, exists := s.have[want.Key]
+	switch {
+	case frozen[want.Group]:
+		return "", true
+	case want.Waits != "" && !exists:
+		return fmt.Sprintf("listener %s isn't made: %s", KeyText(want.Key), want.Waits), true
+	case s.stays[want.Key] && (!exists || want.LeadsTo != old.LeadsTo):
+		return "", true
+	case refused[want.Key]:
+		return fmt.Sprintf("port %d of the load balancer has %s; delete it, or choose another port", want.Key.Port,
+			s.holder(want.Key)), true
+	case refused.target(want): // A redirect to a refused listener would only fail.
+		return "", true
+	case exists && !old.ours:
+		return old.taken(want), true
+	}
+	return "", false
+}
+
+// bring makes or changes a wanted listener. A redirect can't be changed, only recreated.
+func (w *listenerWork) bring(kind Differ, want model.Listener, s survey, groups map[string]model.Group) {
+	switch old, exists := s.have[want.Key]; {
+	case !exists && s.leaving.meet(want.Key):
+		w.create(want, groups, &w.replace)
+	case !exists:
+		w.create(want, groups, &w.ready)
+	case want.LeadsTo != old.LeadsTo:
+		w.delete(old.Listener)
+		w.create(want, groups, &w.replace)
+	default:
+		w.update(kind, want, old.Listener, groups, s.stays[want.Key])
+	}
 }
 
 func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, phase *Phase) {
