@@ -136,7 +136,7 @@ func (c changer) moveOut(ctx context.Context, s pass, own model.Observed, done r
 
 // releaseEIPs gives up the EIPs of a load balancer that the Service has no more, as it was deleted by hand before the Service moved.
 func (c changer) releaseEIPs(ctx context.Context, s pass) error {
-	if !s.policy.Allows(plan.ReleaseEIP{}) {
+	if !s.policy.allowsDeletions() {
 		return nil
 	}
 	eips, there, err := c.eipsToRelease(ctx, s, model.Nothing())
@@ -161,7 +161,7 @@ func (c changer) eipsToRelease(ctx context.Context, s pass, there model.Observed
 	if err := c.findEIPs(ctx, &there, c.markOf(string(s.svc.UID)), w); err != nil {
 		return plan.Plan{}, there, err
 	}
-	return plan.ReleaseEIPs(w, there), there, nil
+	return plan.ReleaseEIPs(c.product, w, there), there, nil
 }
 
 // releaseOwn gives up the Service's own load balancer. Its address can't be had back, so the Service is read anew

@@ -191,7 +191,7 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 // deleteWhole deletes a load balancer with what stands beside it.
 func (w *orphans) deleteWhole(ctx context.Context, o orphan.Orphan, observed model.Observed) error {
 	mark := observe.Mark{DefaultName: o.Mark, ClusterID: w.clusterID}
-	beside := plan.Beside{EIP: &model.WantedEIP{Made: true}, GroupsApart: w.product.Marks().GroupsApart}
+	beside := plan.Beside{EIP: &model.WantedEIP{Made: true}, Kind: w.product, GroupsApart: w.product.Marks().GroupsApart}
 	err := w.findEIPs(ctx, &observed, mark, beside.EIP)
 	if err != nil {
 		return err

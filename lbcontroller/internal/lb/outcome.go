@@ -211,7 +211,7 @@ func publication(s pass, eips []string, observed model.Observed, complete bool) 
 	after, meanwhile := s.view.Applied(s.view.MayHaveList() && (len(observed.Lists) > 0 || !observed.ListsKnown))
 	n.Annotations[annotation.Applied], n.Annotations[annotation.Making] = after, ""
 	bound, coming := s.view.EIPs()
-	if !complete || s.want.Desired.Reuse.ID != "" && !s.policy.Allows(plan.ReleaseEIP{}) {
+	if !complete || s.want.Desired.Reuse.ID != "" && !s.policy.allowsDeletions() {
 		bound = coming
 	}
 	n.Annotations[annotation.EIPs] = strings.Join(bound, ",")

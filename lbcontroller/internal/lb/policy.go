@@ -23,8 +23,11 @@ const (
 // Allows reports whether the policy lets an action be carried out.
 func (p Policy) Allows(action plan.Action) bool {
 	_, verb := action.About()
-	return p != PolicyReport && (p != PolicyUpsert || verb != plan.VerbDelete)
+	return p != PolicyReport && (verb != plan.VerbDelete || p.allowsDeletions())
 }
+
+// allowsDeletions reports whether the policy lets anything of a Service be deleted.
+func (p Policy) allowsDeletions() bool { return p != PolicyReport && p != PolicyUpsert }
 
 // deletes reports whether what is no Service's any more may be deleted, which has no policy of its own.
 func (p Policy) deletes() bool { return p == PolicySync || p == "" }

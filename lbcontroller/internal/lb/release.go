@@ -48,8 +48,8 @@ func (e *engine) possessions(ctx context.Context, r controller.Request, view des
 		return p, err
 	}
 	p.beside = plan.Beside{
-		Owner:    ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID},
-		Preserve: view.Preserved(), GroupsApart: e.Product.Marks().GroupsApart, Used: p.another.UsedGroups(),
+		Owner: ownership.Owner{Service: r.Service.Name, Namespace: r.Service.Namespace, ClusterID: e.Desired.ClusterID},
+		Kind:  e.Product, Preserve: view.Preserved(), GroupsApart: e.Product.Marks().GroupsApart, Used: p.another.UsedGroups(),
 	}
 	p.instance = plan.Release(e.Product, p.observed, keptFor(view, p.beside.Owner))
 	if p.observed, p.beside.EIP, err = e.beside(ctx, view, p.observed); err != nil {

@@ -30,8 +30,9 @@ func (a DeleteFailed) Effect(o *model.Observed, r Result) {
 // Beside says whose things beside a load balancer are given up, and which of them stay.
 type Beside struct {
 	Owner ownership.Owner
-	// EIP is what the Service may have of EIPs; nil for none.
-	EIP *model.WantedEIP
+	// EIP is what the Service may have of EIPs, of a load balancer of the Kind; nil for none.
+	EIP  *model.WantedEIP
+	Kind Differ
 	// Preserve leaves to the user what belongs to a load balancer that is preserved.
 	Preserve bool
 	// GroupsApart says that server groups stand by themselves. Those in Wanted are wanted elsewhere, and those in Used,
@@ -45,7 +46,7 @@ type Beside struct {
 // goes before it, then what it uses, which goes after it. Listeners on any load balancer may use a group.
 func (b Beside) Release(o model.Observed) (first, last Plan) {
 	if b.EIP != nil && !b.Preserve {
-		first = ReleaseEIPs(b.EIP, o)
+		first = ReleaseEIPs(b.Kind, b.EIP, o)
 	}
 	if b.GroupsApart && !b.Preserve && !o.Reused {
 		var groups []model.Group

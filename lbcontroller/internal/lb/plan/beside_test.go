@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
@@ -29,7 +30,8 @@ func TestBeside(t *testing.T) {
 		Failed: []model.Thing{{Kind: model.ThingFailed, ID: "nlb-0", Name: "a"}},
 	}
 	all := plan.Beside{
-		Owner: owner, EIP: &model.WantedEIP{Made: true}, GroupsApart: true, Used: map[string]bool{"sgp-4": true},
+		Owner: owner, EIP: &model.WantedEIP{Made: true}, Kind: clb.Product{}, GroupsApart: true,
+		Used: map[string]bool{"sgp-4": true},
 	}
 	const failed = "delete load balancer nlb-0, which could not be made"
 	preserved := all

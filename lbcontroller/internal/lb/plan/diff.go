@@ -19,7 +19,7 @@ import (
 func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	var p Plan
 	if !d.EIP.IsAsked() { // What goes off the internet does so before anything is opened.
-		p.eip(d, o, false)
+		p.eip(kind, d, o, false)
 	}
 	d, unguarded := p.access(kind, d, o)
 	guards := len(p.Phases)
@@ -61,7 +61,7 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	p.add(last)
 	p.add(opening)
 	if d.EIP.IsAsked() {
-		p.eip(d, o, unguarded || kind.Opener(d, o) != "")
+		p.eip(kind, d, o, unguarded)
 	}
 	if !unguarded {
 		p.add(surplusLists(kind, d, o))

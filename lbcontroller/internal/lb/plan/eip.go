@@ -99,33 +99,43 @@ func (BindEIP) Needs(earlier Action) bool {
 // Needs is what Needs says of it: the cloud releases none that is bound.
 func (a ReleaseEIP) Needs(earlier Action) bool { return earlier == UnbindEIP(a) }
 
-// eip adds the phases for the elastic IP address of a load balancer of the Service's own. What is bound to something else,
-// or is none of the Service's, is left alone. Nothing is bound while the load balancer isn't as closed as it is asked to be,
-// and nothing is unbound for an EIP that can't be had.
-func (p *Plan) eip(d *model.Desired, o model.Observed, isOpen bool) {
-	w := d.EIP
-	if w == nil || d.Reuse.ID != "" {
+// eip adds the phases for the elastic IP address of a load balancer of the Service's own. Nothing is bound while the load
+// balancer isn't as closed as it is asked to be.
+func (p *Plan) eip(kind Differ, d *model.Desired, o model.Observed, unguarded bool) {
+	if d.EIP == nil || d.Reuse.ID != "" {
 		return
 	}
+	phases, refused := bindEIP(kind, d, o, unguarded)
+	for _, phase := range phases {
+		p.add(phase)
+	}
+	p.Refused = append(p.Refused, refused...)
+}
+
+// bindEIP returns the phases that bind the EIP that is asked for, and take off and release what is not wanted any more.
+// What is bound to something else, or is none of the Service's, is left alone, and nothing is unbound for an EIP that
+// can't be had.
+func bindEIP(kind Differ, d *model.Desired, o model.Observed, unguarded bool) (phases []Phase, refused []string) {
+	w := d.EIP
 	there, isThere := o.EIP(w)
-	isBound := isThere && there.BoundTo != "" && there.BoundTo == o.InstanceID
-	if w.IsAsked() && !isBound {
-		if why := unfit(w, o, there, isThere); why != "" || isOpen {
-			if why != "" {
-				p.refuse("%s", why)
-			}
-			return
+	isMissing := w.IsAsked() && !(isThere && there.BoundTo != "" && there.BoundTo == o.InstanceID)
+	if isMissing {
+		if why := unfit(w, o, there, isThere); why != "" {
+			return nil, []string{why}
+		}
+		if unguarded || kind.Opener(d, o) != "" {
+			return nil, nil
 		}
 	}
-	unbind, release := p.surplusEIPs(w, o, there.ID)
-	p.add(unbind)
-	if w.IsAsked() && !isBound {
-		if !isThere {
-			p.add(Phase{AllocateEIP{EIP: w, Spec: d.Instance.Spec}})
-		}
-		p.add(Phase{BindEIP{ID: there.ID}})
+	unbind, release, refused := surplusEIPs(w, o, there.ID)
+	phases = append(phases, unbind)
+	if isMissing && !isThere {
+		phases = append(phases, Phase{AllocateEIP{EIP: w, Spec: d.Instance.Spec}})
 	}
-	p.add(release)
+	if isMissing {
+		phases = append(phases, Phase{BindEIP{ID: there.ID}})
+	}
+	return append(phases, release), refused
 }
 
 // unfit says why the EIP that is asked for can't be bound, as text for users; empty if it can.
@@ -150,7 +160,7 @@ func unfit(w *model.WantedEIP, o model.Observed, e model.EIP, isThere bool) stri
 }
 
 // surplusEIPs returns the phases that take off what the load balancer is to have no more, and release what was allocated for it.
-func (p *Plan) surplusEIPs(w *model.WantedEIP, o model.Observed, wanted string) (unbind, release Phase) {
+func surplusEIPs(w *model.WantedEIP, o model.Observed, wanted string) (unbind, release Phase, refused []string) {
 	for _, e := range o.EIPs {
 		if e.ID == wanted {
 			continue
@@ -163,19 +173,16 @@ func (p *Plan) surplusEIPs(w *model.WantedEIP, o model.Observed, wanted string) 
 		case isMade && isFree:
 			release = append(release, ReleaseEIP{ID: e.ID})
 		case isMade:
-			p.refuse("EIP %s, which was allocated for the Service, stays, as it is bound to %s %s; release it by hand, or take its tag %s off "+
-				"to keep it", e.ID, e.BoundType, e.BoundTo, ownership.TagService)
+			refused = append(refused, fmt.Sprintf("EIP %s, which was allocated for the Service, stays, as it is bound to %s %s; release "+
+				"it by hand, or take its tag %s off to keep it", e.ID, e.BoundType, e.BoundTo, ownership.TagService))
 		}
 	}
-	return unbind, release
+	return unbind, release, refused
 }
 
-// ReleaseEIPs takes the elastic IP addresses of a Service off a load balancer that it gives up, and releases those that were allocated for
-// it.
-func ReleaseEIPs(w *model.WantedEIP, o model.Observed) Plan {
-	var p Plan
-	unbind, release := p.surplusEIPs(w, o, "")
-	p.add(unbind)
-	p.add(release)
+// ReleaseEIPs takes the elastic IP addresses of a Service, which asks for none, off a load balancer that it gives up, and
+// releases those that were allocated for it.
+func ReleaseEIPs(kind Differ, w *model.WantedEIP, o model.Observed) (p Plan) {
+	p.eip(kind, &model.Desired{EIP: w}, o, false)
 	return p
 }
