@@ -70,7 +70,7 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 		_, err = p.Gateway.Listeners.DeleteListener(ctx, &slbv1.DeleteListenerRequest{Key: key(id, a.Key)})
 	case plan.CreateList, plan.ChangeList, plan.KeepList, plan.DeleteList:
 		return p.callList(ctx, w, a)
-	case plan.AllocateEIP, plan.BindEIP, plan.UnbindEIP, plan.ReleaseEIP:
+	case AllocateEIP, BindEIP, UnbindEIP, ReleaseEIP:
 		return p.callEIP(ctx, w, now, a)
 	default:
 		err = fmt.Errorf("no call is known for %T", action)

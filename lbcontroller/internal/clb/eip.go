@@ -21,7 +21,10 @@ import (
 // slbInstance is what the cloud calls a CLB that an EIP is bound to.
 const slbInstance = "SlbInstance"
 
-var _ observe.EIPReader = Product{}
+var (
+	_ observe.EIPReader = Product{}
+	_ plan.EIPDiffer    = Product{}
+)
 
 // eip asks for an EIP for an intranet CLB.
 func (b builder) eip() {
@@ -127,7 +130,7 @@ func eipOf(mark observe.Mark, e *vpcv1.Eip) model.EIP {
 func (p Product) callEIP(ctx context.Context, w apply.Work, now model.Observed, action plan.Action) (plan.Result, error) {
 	var err error
 	switch a := action.(type) {
-	case plan.AllocateEIP:
+	case AllocateEIP:
 		mark := observe.Mark{DefaultName: ownership.DefaultName(w.Life.UID), ClusterID: w.Life.ClusterID}
 		request := &vpcv1.AllocateEipRequest{
 			RequestId: "eip-" + rand.Text(), Name: listPrefix + mark.DefaultName, Tags: listTags(mark),
@@ -143,13 +146,13 @@ func (p Product) callEIP(ctx context.Context, w apply.Work, now model.Observed, 
 		made := eipOf(mark, answer.GetEip())
 		made.Ours = true
 		return plan.Result{EIP: &made}, nil
-	case plan.BindEIP:
+	case BindEIP:
 		_, err = p.Gateway.Eips.AssociateEip(ctx, &vpcv1.AssociateEipRequest{
 			AllocationId: a.Resolve(now), InstanceId: now.InstanceID, InstanceType: slbInstance,
 		})
-	case plan.UnbindEIP:
+	case UnbindEIP:
 		_, err = p.Gateway.Eips.UnassociateEip(ctx, &vpcv1.UnassociateEipRequest{AllocationId: a.ID, InstanceId: now.InstanceID})
-	case plan.ReleaseEIP:
+	case ReleaseEIP:
 		_, err = p.Gateway.Eips.ReleaseEip(ctx, &vpcv1.ReleaseEipRequest{AllocationId: a.ID})
 	}
 	return plan.Result{}, err

@@ -59,7 +59,7 @@ type Result struct {
 	GroupID, ListenerID string
 	// ListID is the answer of CreateList.
 	ListID string
-	// EIP is the answer of AllocateEIP.
+	// EIP is one that was allocated.
 	EIP *model.EIP
 	// Held says that the cloud keeps what was to be deleted, as something else uses it. Of a server group only our
 	// servers are taken out.

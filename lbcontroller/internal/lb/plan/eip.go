@@ -1,183 +1,26 @@
 package plan
 
-import (
-	"fmt"
-	"slices"
+import "alicloud-controllers.dev/lbcontroller/internal/lb/model"
 
-	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
-)
-
-// AllocateEIP buys an elastic IP address for the Service.
-type AllocateEIP struct {
-	EIP *model.WantedEIP
-	// Spec is the wanted load balancer.
-	Spec model.Spec
+// EIPDiffer is a kind that binds elastic IP addresses, which stand by themselves, to load balancers.
+type EIPDiffer interface {
+	// EIP returns the phases that bind the EIP that is asked for, and take off and release what is not wanted any more. What
+	// can't be done is refused, as text for users. Nothing is bound while the load balancer is unguarded: not as closed as
+	// it is asked to be.
+	EIP(d *model.Desired, o model.Observed, unguarded bool) (phases []Phase, refused []string)
 }
 
-// BindEIP binds an elastic IP address to the load balancer; without an id the one that is allocated by the same plan.
-type BindEIP struct{ ID string }
-
-// UnbindEIP takes an elastic IP address off the load balancer.
-type UnbindEIP struct{ ID string }
-
-// ReleaseEIP gives back an elastic IP address that was allocated for the Service.
-type ReleaseEIP struct{ ID string }
-
-// About implements Action.
-func (AllocateEIP) About() (Part, Verb) { return PartEIP, VerbCreate }
-
-// About implements Action.
-func (BindEIP) About() (Part, Verb) { return PartEIP, VerbChange }
-
-// About implements Action.
-func (UnbindEIP) About() (Part, Verb) { return PartEIP, VerbDelete }
-
-// About implements Action.
-func (ReleaseEIP) About() (Part, Verb) { return PartEIP, VerbDelete }
-
-func (AllocateEIP) String() string  { return "allocate an EIP" }
-func (a UnbindEIP) String() string  { return "unbind EIP " + a.ID }
-func (a ReleaseEIP) String() string { return "release EIP " + a.ID }
-
-func (a BindEIP) String() string {
-	if a.ID == "" {
-		return "bind the allocated EIP"
-	}
-	return "bind EIP " + a.ID
-}
-
-// Resolve returns the id of the EIP.
-func (a BindEIP) Resolve(o model.Observed) string {
-	if a.ID != "" {
-		return a.ID
-	}
-	made, _ := o.EIP(&model.WantedEIP{Allocate: true})
-	return made.ID
-}
-
-// Effect implements Action.
-func (a AllocateEIP) Effect(o *model.Observed, r Result) {
-	if r.EIP != nil {
-		o.EIPs = append(o.EIPs, *r.EIP)
-	}
-}
-
-// Effect implements Action.
-func (a BindEIP) Effect(o *model.Observed, _ Result) {
-	id := a.Resolve(*o)
-	for i := range o.EIPs {
-		if e := &o.EIPs[i]; e.ID == id {
-			e.BoundTo, e.BoundType = o.InstanceID, ""
-		}
-	}
-}
-
-// Effect implements Action.
-func (a UnbindEIP) Effect(o *model.Observed, _ Result) {
-	for i := range o.EIPs {
-		if e := &o.EIPs[i]; e.ID == a.ID {
-			e.BoundTo, e.BoundType = "", ""
-		}
-	}
-}
-
-// Effect implements Action.
-func (a ReleaseEIP) Effect(o *model.Observed, _ Result) {
-	o.EIPs = slices.DeleteFunc(o.EIPs, func(e model.EIP) bool { return e.ID == a.ID })
-}
-
-// Opens says that the load balancer can be reached from the internet then.
-func (BindEIP) Opens() bool { return true }
-
-// Needs is what Needs says of it: the load balancer takes one EIP.
-func (BindEIP) Needs(earlier Action) bool {
-	part, _ := earlier.About()
-	return part == PartEIP
-}
-
-// Needs is what Needs says of it: the cloud releases none that is bound.
-func (a ReleaseEIP) Needs(earlier Action) bool { return earlier == UnbindEIP(a) }
-
-// eip adds the phases for the elastic IP address of a load balancer of the Service's own. Nothing is bound while the load
-// balancer isn't as closed as it is asked to be.
+// eip adds the phases for the elastic IP address of a load balancer of the Service's own.
 func (p *Plan) eip(kind Differ, d *model.Desired, o model.Observed, unguarded bool) {
-	if d.EIP == nil || d.Reuse.ID != "" {
+	differ, ok := kind.(EIPDiffer)
+	if !ok || d.EIP == nil || d.Reuse.ID != "" {
 		return
 	}
-	phases, refused := bindEIP(kind, d, o, unguarded)
+	phases, refused := differ.EIP(d, o, unguarded)
 	for _, phase := range phases {
 		p.add(phase)
 	}
 	p.Refused = append(p.Refused, refused...)
-}
-
-// bindEIP returns the phases that bind the EIP that is asked for, and take off and release what is not wanted any more.
-// What is bound to something else, or is none of the Service's, is left alone, and nothing is unbound for an EIP that
-// can't be had.
-func bindEIP(kind Differ, d *model.Desired, o model.Observed, unguarded bool) (phases []Phase, refused []string) {
-	w := d.EIP
-	there, isThere := o.EIP(w)
-	isMissing := w.IsAsked() && !(isThere && there.BoundTo != "" && there.BoundTo == o.InstanceID)
-	if isMissing {
-		if why := unfit(w, o, there, isThere); why != "" {
-			return nil, []string{why}
-		}
-		if unguarded || kind.Opener(d, o) != "" {
-			return nil, nil
-		}
-	}
-	unbind, release, refused := surplusEIPs(w, o, there.ID)
-	phases = append(phases, unbind)
-	if isMissing && !isThere {
-		phases = append(phases, Phase{AllocateEIP{EIP: w, Spec: d.Instance.Spec}})
-	}
-	if isMissing {
-		phases = append(phases, Phase{BindEIP{ID: there.ID}})
-	}
-	return append(phases, release), refused
-}
-
-// unfit says why the EIP that is asked for can't be bound, as text for users; empty if it can.
-func unfit(w *model.WantedEIP, o model.Observed, e model.EIP, isThere bool) string {
-	others := slices.IndexFunc(o.EIPs, func(e model.EIP) bool { return e.BoundTo != "" && e.BoundTo == o.InstanceID && !w.IsOf(e) })
-	switch {
-	case w.ID != "" && !isThere:
-		return fmt.Sprintf("annotation eip-id names EIP %s, which is not in the region; name one that is there", w.ID)
-	case e.Others:
-		return fmt.Sprintf("annotation eip-id names EIP %s, which was allocated for another Service; name one that was allocated by hand", w.ID)
-	case e.BoundTo != "" && w.ID != "":
-		return fmt.Sprintf("annotation eip-id names EIP %s, which is bound to %s %s; unbind it there, or name another one", w.ID, e.BoundType,
-			e.BoundTo)
-	case e.BoundTo != "":
-		return fmt.Sprintf("EIP %s, which was allocated for the Service, is bound to %s %s; unbind it there, or remove annotation eip-allocate",
-			e.ID, e.BoundType, e.BoundTo)
-	case others >= 0:
-		return fmt.Sprintf("load balancer %s has EIP %s, which the Service has not bound; unbind it, or name it by annotation eip-id",
-			o.InstanceID, o.EIPs[others].ID)
-	}
-	return w.Forbidden
-}
-
-// surplusEIPs returns the phases that take off what the load balancer is to have no more, and release what was allocated for it.
-func surplusEIPs(w *model.WantedEIP, o model.Observed, wanted string) (unbind, release Phase, refused []string) {
-	for _, e := range o.EIPs {
-		if e.ID == wanted {
-			continue
-		}
-		isFree := e.BoundTo == ""
-		if !isFree && e.BoundTo == o.InstanceID && w.IsOf(e) {
-			unbind, isFree = append(unbind, UnbindEIP{ID: e.ID}), true
-		}
-		switch isMade := w.Made && e.Ours && !slices.Contains(w.Users, e.ID); {
-		case isMade && isFree:
-			release = append(release, ReleaseEIP{ID: e.ID})
-		case isMade:
-			refused = append(refused, fmt.Sprintf("EIP %s, which was allocated for the Service, stays, as it is bound to %s %s; release "+
-				"it by hand, or take its tag %s off to keep it", e.ID, e.BoundType, e.BoundTo, ownership.TagService))
-		}
-	}
-	return unbind, release, refused
 }
 
 // ReleaseEIPs takes the elastic IP addresses of a Service, which asks for none, off a load balancer that it gives up, and

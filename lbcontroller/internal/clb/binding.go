@@ -1,0 +1,168 @@
+package clb
+
+import (
+	"fmt"
+	"slices"
+
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
+)
+
+// AllocateEIP buys an elastic IP address for the Service.
+type AllocateEIP struct {
+	EIP *model.WantedEIP
+	// Spec is the wanted load balancer.
+	Spec model.Spec
+}
+
+// BindEIP binds an elastic IP address to the load balancer; without an id the one that is allocated by the same plan.
+type BindEIP struct{ ID string }
+
+// UnbindEIP takes an elastic IP address off the load balancer.
+type UnbindEIP struct{ ID string }
+
+// ReleaseEIP gives back an elastic IP address that was allocated for the Service.
+type ReleaseEIP struct{ ID string }
+
+// About implements plan.Action.
+func (AllocateEIP) About() (plan.Part, plan.Verb) { return plan.PartEIP, plan.VerbCreate }
+
+// About implements plan.Action.
+func (BindEIP) About() (plan.Part, plan.Verb) { return plan.PartEIP, plan.VerbChange }
+
+// About implements plan.Action.
+func (UnbindEIP) About() (plan.Part, plan.Verb) { return plan.PartEIP, plan.VerbDelete }
+
+// About implements plan.Action.
+func (ReleaseEIP) About() (plan.Part, plan.Verb) { return plan.PartEIP, plan.VerbDelete }
+
+func (AllocateEIP) String() string  { return "allocate an EIP" }
+func (a UnbindEIP) String() string  { return "unbind EIP " + a.ID }
+func (a ReleaseEIP) String() string { return "release EIP " + a.ID }
+
+func (a BindEIP) String() string {
+	if a.ID == "" {
+		return "bind the allocated EIP"
+	}
+	return "bind EIP " + a.ID
+}
+
+// Resolve returns the id of the EIP.
+func (a BindEIP) Resolve(o model.Observed) string {
+	if a.ID != "" {
+		return a.ID
+	}
+	made, _ := o.EIP(&model.WantedEIP{Allocate: true})
+	return made.ID
+}
+
+// Effect implements plan.Action.
+func (a AllocateEIP) Effect(o *model.Observed, r plan.Result) {
+	if r.EIP != nil {
+		o.EIPs = append(o.EIPs, *r.EIP)
+	}
+}
+
+// Effect implements plan.Action.
+func (a BindEIP) Effect(o *model.Observed, _ plan.Result) {
+	id := a.Resolve(*o)
+	for i := range o.EIPs {
+		if e := &o.EIPs[i]; e.ID == id {
+			e.BoundTo, e.BoundType = o.InstanceID, ""
+		}
+	}
+}
+
+// Effect implements plan.Action.
+func (a UnbindEIP) Effect(o *model.Observed, _ plan.Result) {
+	for i := range o.EIPs {
+		if e := &o.EIPs[i]; e.ID == a.ID {
+			e.BoundTo, e.BoundType = "", ""
+		}
+	}
+}
+
+// Effect implements plan.Action.
+func (a ReleaseEIP) Effect(o *model.Observed, _ plan.Result) {
+	o.EIPs = slices.DeleteFunc(o.EIPs, func(e model.EIP) bool { return e.ID == a.ID })
+}
+
+// Opens says that the load balancer can be reached from the internet then.
+func (BindEIP) Opens() bool { return true }
+
+// Needs is what Needs says of it: the load balancer takes one EIP.
+func (BindEIP) Needs(earlier plan.Action) bool {
+	part, _ := earlier.About()
+	return part == plan.PartEIP
+}
+
+// Needs is what Needs says of it: the cloud releases none that is bound.
+func (a ReleaseEIP) Needs(earlier plan.Action) bool { return earlier == UnbindEIP(a) }
+
+// EIP implements plan.EIPDiffer. What is bound to something else, or is none of the Service's, is left alone, and nothing is
+// unbound for an EIP that can't be had.
+func (p Product) EIP(d *model.Desired, o model.Observed, unguarded bool) (phases []plan.Phase, refused []string) {
+	w := d.EIP
+	there, isThere := o.EIP(w)
+	isMissing := w.IsAsked() && !(isThere && there.BoundTo != "" && there.BoundTo == o.InstanceID)
+	if isMissing {
+		if why := unfit(w, o, there, isThere); why != "" {
+			return nil, []string{why}
+		}
+		if unguarded || p.Opener(d, o) != "" {
+			return nil, nil
+		}
+	}
+	unbind, release, refused := surplusEIPs(w, o, there.ID)
+	phases = append(phases, unbind)
+	if isMissing && !isThere {
+		phases = append(phases, plan.Phase{AllocateEIP{EIP: w, Spec: d.Instance.Spec}})
+	}
+	if isMissing {
+		phases = append(phases, plan.Phase{BindEIP{ID: there.ID}})
+	}
+	return append(phases, release), refused
+}
+
+// unfit says why the EIP that is asked for can't be bound, as text for users; empty if it can.
+func unfit(w *model.WantedEIP, o model.Observed, e model.EIP, isThere bool) string {
+	others := slices.IndexFunc(o.EIPs, func(e model.EIP) bool { return e.BoundTo != "" && e.BoundTo == o.InstanceID && !w.IsOf(e) })
+	switch {
+	case w.ID != "" && !isThere:
+		return fmt.Sprintf("annotation eip-id names EIP %s, which is not in the region; name one that is there", w.ID)
+	case e.Others:
+		return fmt.Sprintf("annotation eip-id names EIP %s, which was allocated for another Service; name one that was allocated by hand", w.ID)
+	case e.BoundTo != "" && w.ID != "":
+		return fmt.Sprintf("annotation eip-id names EIP %s, which is bound to %s %s; unbind it there, or name another one", w.ID, e.BoundType,
+			e.BoundTo)
+	case e.BoundTo != "":
+		return fmt.Sprintf("EIP %s, which was allocated for the Service, is bound to %s %s; unbind it there, or remove annotation eip-allocate",
+			e.ID, e.BoundType, e.BoundTo)
+	case others >= 0:
+		return fmt.Sprintf("load balancer %s has EIP %s, which the Service has not bound; unbind it, or name it by annotation eip-id",
+			o.InstanceID, o.EIPs[others].ID)
+	}
+	return w.Forbidden
+}
+
+// surplusEIPs returns the phases that take off what the load balancer is to have no more, and release what was allocated for it.
+func surplusEIPs(w *model.WantedEIP, o model.Observed, wanted string) (unbind, release plan.Phase, refused []string) {
+	for _, e := range o.EIPs {
+		if e.ID == wanted {
+			continue
+		}
+		isFree := e.BoundTo == ""
+		if !isFree && e.BoundTo == o.InstanceID && w.IsOf(e) {
+			unbind, isFree = append(unbind, UnbindEIP{ID: e.ID}), true
+		}
+		switch isMade := w.Made && e.Ours && !slices.Contains(w.Users, e.ID); {
+		case isMade && isFree:
+			release = append(release, ReleaseEIP{ID: e.ID})
+		case isMade:
+			refused = append(refused, fmt.Sprintf("EIP %s, which was allocated for the Service, stays, as it is bound to %s %s; release "+
+				"it by hand, or take its tag %s off to keep it", e.ID, e.BoundType, e.BoundTo, ownership.TagService))
+		}
+	}
+	return unbind, release, refused
+}
