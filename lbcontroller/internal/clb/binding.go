@@ -53,7 +53,7 @@ func (a BindEIP) Resolve(o model.Observed) string {
 	if a.ID != "" {
 		return a.ID
 	}
-	made, _ := o.EIP(&model.WantedEIP{Allocate: true})
+	made, _ := wantedEIP(o, &model.WantedEIP{Allocate: true})
 	return made.ID
 }
 
@@ -104,7 +104,7 @@ func (a ReleaseEIP) Needs(earlier plan.Action) bool { return earlier == UnbindEI
 // unbound for an EIP that can't be had.
 func (p Product) EIP(d *model.Desired, o model.Observed, unguarded bool) (phases []plan.Phase, refused []string) {
 	w := d.EIP
-	there, isThere := o.EIP(w)
+	there, isThere := wantedEIP(o, w)
 	isMissing := w.IsAsked() && !(isThere && there.BoundTo != "" && there.BoundTo == o.InstanceID)
 	if isMissing {
 		if why := unfit(w, o, there, isThere); why != "" {
@@ -125,9 +125,28 @@ func (p Product) EIP(d *model.Desired, o model.Observed, unguarded bool) (phases
 	return append(phases, release), refused
 }
 
+// wantedEIP is the one that is to be bound: the one that the user names, or else the one that was allocated. Of several
+// that crashes have left it is the one that is bound, or the first.
+func wantedEIP(o model.Observed, w *model.WantedEIP) (e model.EIP, isThere bool) {
+	for _, have := range o.EIPs {
+		fits := have.ID == w.ID || w.ID == "" && w.Allocate && have.Ours
+		if fits && (!isThere || have.BoundTo == o.InstanceID && e.BoundTo != o.InstanceID) {
+			e, isThere = have, true
+		}
+	}
+	return e, isThere
+}
+
+// isOfService reports whether an EIP is one that the Service has bound or allocated.
+func isOfService(w *model.WantedEIP, e model.EIP) bool {
+	return slices.Contains(w.Users, e.ID) || w.Made && e.Ours
+}
+
 // unfit says why the EIP that is asked for can't be bound, as text for users; empty if it can.
 func unfit(w *model.WantedEIP, o model.Observed, e model.EIP, isThere bool) string {
-	others := slices.IndexFunc(o.EIPs, func(e model.EIP) bool { return e.BoundTo != "" && e.BoundTo == o.InstanceID && !w.IsOf(e) })
+	others := slices.IndexFunc(o.EIPs, func(e model.EIP) bool {
+		return e.BoundTo != "" && e.BoundTo == o.InstanceID && !isOfService(w, e)
+	})
 	switch {
 	case w.ID != "" && !isThere:
 		return fmt.Sprintf("annotation eip-id names EIP %s, which is not in the region; name one that is there", w.ID)
@@ -153,7 +172,7 @@ func surplusEIPs(w *model.WantedEIP, o model.Observed, wanted string) (unbind, r
 			continue
 		}
 		isFree := e.BoundTo == ""
-		if !isFree && e.BoundTo == o.InstanceID && w.IsOf(e) {
+		if !isFree && e.BoundTo == o.InstanceID && isOfService(w, e) {
 			unbind, isFree = append(unbind, UnbindEIP{ID: e.ID}), true
 		}
 		switch isMade := w.Made && e.Ours && !slices.Contains(w.Users, e.ID); {

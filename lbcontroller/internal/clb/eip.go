@@ -1,6 +1,7 @@
 package clb
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -67,7 +68,7 @@ func chargeTypes() map[string]int32 {
 
 // otherEIP says that the EIP that was allocated isn't as is asked now.
 func otherEIP(v annotation.Values, there model.Observed) (warnings []string) {
-	e, isThere := there.EIP(&model.WantedEIP{Allocate: v.On(annotation.EIPAllocate)})
+	e, isThere := wantedEIP(there, &model.WantedEIP{Allocate: v.On(annotation.EIPAllocate)})
 	if !isThere {
 		return nil
 	}
@@ -111,7 +112,7 @@ func (p Product) FindEIPs(ctx context.Context, mark observe.Mark, loadBalancer s
 			}
 		}
 	}
-	slices.SortFunc(found, model.EIP.Compare)
+	slices.SortFunc(found, func(a, b model.EIP) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(found, func(a, b model.EIP) bool { return a.ID == b.ID }), nil
 }
 

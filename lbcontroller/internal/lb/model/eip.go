@@ -1,10 +1,5 @@
 package model
 
-import (
-	"cmp"
-	"slices"
-)
-
 // WantedEIP is the elastic IP address that a Service asks for, and what it may have from before.
 type WantedEIP struct {
 	// ID is that of the user's EIP that is to be bound. Allocate asks for one of the Service's own, with Bandwidth and ChargeType, both of
@@ -33,21 +28,3 @@ type EIP struct {
 	Bandwidth    int32
 	ChargeType   int32
 }
-
-// EIP is the one that is to be bound: the one that the user names, or else the one that was allocated. Of several that crashes have left it
-// is the one that is bound, or the first.
-func (o Observed) EIP(w *WantedEIP) (e EIP, isThere bool) {
-	for _, have := range o.EIPs {
-		fits := have.ID == w.ID || w.ID == "" && w.Allocate && have.Ours
-		if fits && (!isThere || have.BoundTo == o.InstanceID && e.BoundTo != o.InstanceID) {
-			e, isThere = have, true
-		}
-	}
-	return e, isThere
-}
-
-// IsOf reports whether an EIP is one that the Service has bound or allocated.
-func (w *WantedEIP) IsOf(e EIP) bool { return slices.Contains(w.Users, e.ID) || w.Made && e.Ours }
-
-// Compare orders EIPs by their ids.
-func (e EIP) Compare(other EIP) int { return cmp.Compare(e.ID, other.ID) }
