@@ -46,7 +46,7 @@ type answer struct {
 // confirm finds out which of the nodes that are due have lost their instances, and deletes those that may go.
 func (c *Controller) confirm(ctx context.Context) error {
 	candidates := c.candidates.take()
-	if len(candidates) == 0 && c.deletions.loaded && len(c.deletions.state.Absent) == 0 {
+	if len(candidates) == 0 && c.deletions.loaded && len(c.deletions.state.Absent) == 0 && len(c.held) == 0 {
 		return nil
 	}
 	all, err := c.sweepables()

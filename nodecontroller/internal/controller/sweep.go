@@ -149,7 +149,7 @@ func (c *Controller) addCandidates(asked []*corev1.Node, results []*ecsv1.Instan
 	if found {
 		silent = append(silent, candidates...)
 	}
-	if c.candidates.add(silent...) {
+	if c.candidates.add(silent...) || len(c.held) > 0 { // Those that are held may report again.
 		c.sweeps.Add(confirmKey, reconcile.Periodic)
 	}
 }

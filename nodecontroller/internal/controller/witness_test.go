@@ -210,3 +210,30 @@ func TestSweepIsSpread(t *testing.T) {
 		}
 	})
 }
+
+// TestReleasedNodesAreNotHeld: nodes that are held since nothing is known of their instances, and whose kubelets report
+// again, are held no more. Nobody asks about them then, and the alert would fire for ever.
+func TestReleasedNodesAreNotHeld(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	run(t, func(cfg *controller.Config) { cfg.Registerer = registry }, furnished(20), func(w *world) {
+		held := func() float64 { return kubetest.Metric(t, registry, "nodecontroller_held_deletions")["unanswered"] }
+		for i := range 5 {
+			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
+		}
+		w.refused("DescribeInstances", "Throttling", "slow down")
+		w.Pass(10 * time.Minute)
+		if got := held(); got != 5 {
+			t.Fatalf("%v nodes are held without answers, want 5", got)
+		}
+		if err := w.cloud.Sim.SetFaults(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			w.UpdateNode(fmt.Sprintf("node-%d", i), ready)
+		}
+		w.Pass(10 * time.Minute)
+		if got := held(); got != 0 {
+			t.Errorf("%v nodes are held that report, want none", got)
+		}
+	})
+}
