@@ -185,3 +185,16 @@ func TestPutIsBounded(t *testing.T) {
 		t.Error("a life of zero does not forget")
 	}
 }
+
+// TestClearFunc: only the values of the keys that are meant are forgotten.
+func TestClearFunc(t *testing.T) {
+	m := New[string, int](10)
+	m.Put("a", 1, time.Minute)
+	m.Put("b", 2, time.Minute)
+	m.ClearFunc(func(key string) bool { return key == "a" })
+	_, hasA := m.Get("a")
+	b, hasB := m.Get("b")
+	if hasA || !hasB || b != 2 {
+		t.Errorf("a is there: %t; b is there: %t, %d", hasA, hasB, b)
+	}
+}
