@@ -23,8 +23,8 @@ func (c *Controller) mayUse(svc *corev1.Service, secret types.NamespacedName) ce
 
 // MayUse says whether a Service may use a Secret of another namespace. Nothing that the Service says proves it. The Service
 // has to be the one that is made for a Gateway that is there, just as it is made now, and a listener has to name the Secret
-// with a ReferenceGrant. What may not be used is withdrawn, unless the Service only trails behind its Gateway, or nothing
-// is made for that one just now.
+// with a ReferenceGrant. What may not be used is withdrawn, unless the Service only trails behind its Gateway. Where nothing
+// is made for that one just now, as after an edit that can't be, what a grant still allows is not withdrawn either.
 func (w *World) MayUse(svc *corev1.Service, secret types.NamespacedName) certificate.Claim {
 	one := *w
 	one.Routes, one.Gateways = slices.Clone(w.Routes), slices.Clone(w.Gateways)
@@ -32,10 +32,10 @@ func (w *World) MayUse(svc *corev1.Service, secret types.NamespacedName) certifi
 		return g.Namespace != svc.Namespace || !shadow.IsOf(svc, g)
 	})
 	for _, g := range one.Translate().Gateways {
-		is := func(granted bool) bool {
+		granted := func(l *listener) bool { return w.granted(l.kind, l.owner.Namespace, kindSecret, secret) }
+		is := func(allowed bool) bool {
 			return slices.ContainsFunc(g.listeners, func(l *listener) bool {
-				return slices.Contains(l.certificates, secret) &&
-					w.granted(l.kind, l.owner.Namespace, kindSecret, secret) == granted
+				return slices.Contains(l.certificates, secret) && granted(l) == allowed
 			})
 		}
 		switch isMade := g.Service != nil; {
@@ -44,7 +44,7 @@ func (w *World) MayUse(svc *corev1.Service, secret types.NamespacedName) certifi
 		case is(true) && isMade && shadow.IsAsWanted(svc, g.Service) &&
 			annotation.SameSecrets(svc.Annotations, g.Service.Annotations):
 			return certificate.Proven
-		case !is(true) && (is(false) || !isMade):
+		case !is(true) && (is(false) || !isMade && !slices.ContainsFunc(g.listeners, granted)):
 			return certificate.Withdrawn
 		}
 	}

@@ -138,6 +138,12 @@ func TestMayUse(t *testing.T) {
 			w.Grants = nil
 		}, claims{withdrawn, withdrawn, withdrawn, unproven}},
 
+		"nothing is made, and all Secrets are others": {func(w *World, svc *corev1.Service) {
+			nothing(w, svc)
+			w.Gateways[0].Spec.Listeners[0].TLS.CertificateRefs = []gatewayv1.SecretObjectReference{{Name: "next"}}
+			w.ListenerSets[0].Spec.Listeners[0].TLS.CertificateRefs = []gatewayv1.SecretObjectReference{{Name: "next"}}
+		}, all(unproven)},
+
 		// It names something else.
 		"another Secret": {gatewayIs(func(g *gatewayv1.Gateway) { g.Spec.Listeners[0].TLS.CertificateRefs[1].Name = "next" }),
 			all(unproven)},
