@@ -36,8 +36,10 @@ func part(calls, share float64) int {
 var limitsCSV string
 
 // Limits returns the cloud's limits by "product/Action".
-func Limits() (map[string]Limit, error) {
-	r := csv.NewReader(strings.NewReader(limitsCSV))
+func Limits() (map[string]Limit, error) { return parse(limitsCSV) }
+
+func parse(table string) (map[string]Limit, error) {
+	r := csv.NewReader(strings.NewReader(table))
 	r.Comment = '#'
 	rows, err := r.ReadAll()
 	if err != nil {
@@ -50,6 +52,9 @@ func Limits() (map[string]Limit, error) {
 		name := row[0] + "/" + row[1]
 		if callsErr != nil || secondsErr != nil || calls < 1 || seconds < 1 {
 			return nil, fmt.Errorf("read limits.csv: %s: bad limit %s/%ss", name, row[2], row[3])
+		}
+		if _, twice := limits[name]; twice {
+			return nil, fmt.Errorf("read limits.csv: %s has two rows", name)
 		}
 		limits[name] = Limit{Calls: calls, Window: time.Duration(seconds) * time.Second}
 	}

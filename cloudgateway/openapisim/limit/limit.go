@@ -32,8 +32,10 @@ type Limit struct {
 type Table map[string]Limit
 
 // Default returns the documented limits.
-func Default() (Table, error) {
-	rows, err := csv.NewReader(strings.NewReader(published)).ReadAll()
+func Default() (Table, error) { return parse(published) }
+
+func parse(text string) (Table, error) {
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("read limits.csv: %w", err)
 	}
@@ -47,7 +49,11 @@ func Default() (Table, error) {
 		if err != nil {
 			return nil, fmt.Errorf("limits.csv row %d: %w", i+2, err)
 		}
-		table[row[0]+"/"+row[1]] = Limit{Calls: calls, Window: api.Duration(time.Duration(seconds) * time.Second)}
+		name := row[0] + "/" + row[1]
+		if _, twice := table[name]; twice {
+			return nil, fmt.Errorf("limits.csv row %d: %s has a row already", i+2, name)
+		}
+		table[name] = Limit{Calls: calls, Window: api.Duration(time.Duration(seconds) * time.Second)}
 	}
 	return table, nil
 }

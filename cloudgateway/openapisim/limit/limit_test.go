@@ -69,6 +69,18 @@ func TestEveryActionHasALimit(t *testing.T) {
 	}
 }
 
+// The last of two rows would count, and nobody would know.
+func TestNoActionHasTwoLimits(t *testing.T) {
+	t.Parallel()
+	const row = "vpc,DescribeVpcs,300,60,no\n"
+	if table, err := parse("product,action,calls,window_s,published\n" + row); err != nil || len(table) != 1 {
+		t.Errorf("one row: %v, %v", table, err)
+	}
+	if _, err := parse("product,action,calls,window_s,published\n" + row + row); err == nil {
+		t.Error("two rows of one action are taken")
+	}
+}
+
 func TestFixedWindow(t *testing.T) {
 	t.Parallel()
 	l := newLimiter(t, true)
