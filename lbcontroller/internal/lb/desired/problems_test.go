@@ -59,7 +59,7 @@ func TestProblems(t *testing.T) {
 		},
 		"IPv4 address of an IPv6 load balancer": {annotations: map[string]string{annotation.Address: "10.0.0.9",
 			annotation.AddressType: "intranet", annotation.IPVersion: "ipv6"},
-			want: []string{"address-type"}},
+			want: []string{"address-type", "ip-version"}},
 		"by bandwidth without one": {annotations: map[string]string{annotation.ChargeType: "paybybandwidth",
 			annotation.InstanceChargeType: "PayBySpec"}, want: []string{"alibaba-cloud-loadbalancer-bandwidth"}},
 		"by bandwidth and by usage": {annotations: map[string]string{annotation.ChargeType: "paybybandwidth",
