@@ -301,6 +301,11 @@ func situations() map[string]struct {
 			loud:  []recording{{`nodecontroller_nodes{state="duplicate",pod="a"} 1x60`, `nodecontroller_nodes{state="foreign",pod="a"} 0x60`}},
 			about: `{state="duplicate"}`,
 		},
+		"AlicloudServingCertificatesUnapproved": {
+			silent: []recording{{`nodecontroller_unapproved_serving_nodes 0x60`}, {`nodecontroller_unapproved_serving_nodes 9x5 0x55`}},
+			loud:   []recording{{`nodecontroller_unapproved_serving_nodes{pod="a"} 1x60`, `nodecontroller_unapproved_serving_nodes{pod="b"} 0x60`}},
+			about:  `{}`,
+		},
 		"AlicloudRouteTableNotManaged": {
 			silent: []recording{{`routecontroller_unmanaged_table_nodes{route_table="vtb-2"} 0x60`},
 				{`routecontroller_unmanaged_table_nodes{route_table="vtb-2"} 3x10 0x50`}},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,6 +61,20 @@ func (c *Controller) newApproval() (*approval, error) {
 		return nil, fmt.Errorf("watch certificate signing requests: %w", err)
 	}
 	a.synced = registration.HasSynced
+	if c.cfg.Registerer != nil {
+		c.cfg.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "nodecontroller_unapproved_serving_nodes",
+			Help: "Nodes whose kubelet has waited for its serving certificate for more than 10 minutes: kubectl logs and exec fail " +
+				"there. Only with approveServingCertificates.",
+		}, func() float64 {
+			all, err := a.requests.List(labels.Everything())
+			if err != nil { // A cache gives none.
+				return 0
+			}
+			isNode := func(name string) bool { _, err := c.nodes.Get(name); return err == nil }
+			return float64(waiting(all, isNode, time.Now()))
+		}))
+	}
 	return a, nil
 }
 

@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"strings"
+	"time"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
@@ -31,6 +34,32 @@ func (a *approval) start() {
 			a.queue.Add(csr.Name, reconcile.Node)
 		}
 	}
+}
+
+// waiting counts the nodes whose kubelet has waited longer than patience for a decision about a serving certificate. What a kubelet asked
+// for before a later request of it was decided on it doesn't wait for any more.
+func waiting(requests []*certificatesv1.CertificateSigningRequest, isNode func(name string) bool, now time.Time) (count int) {
+	decided, since := map[string]time.Time{}, map[string]time.Time{}
+	latest := func(times map[string]time.Time, csr *certificatesv1.CertificateSigningRequest) {
+		if made := csr.CreationTimestamp.Time; made.After(times[csr.Spec.Username]) {
+			times[csr.Spec.Username] = made
+		}
+	}
+	for _, csr := range requests {
+		switch {
+		case !pending(csr):
+			latest(decided, csr)
+		case now.Sub(csr.CreationTimestamp.Time) > approvalPatience:
+			latest(since, csr)
+		}
+	}
+	for user, made := range since {
+		name, isKubelet := strings.CutPrefix(user, "system:node:")
+		if isKubelet && isNode(name) && !decided[user].After(made) {
+			count++
+		}
+	}
+	return count
 }
 
 // pending reports whether a request for a serving certificate waits for a decision.
