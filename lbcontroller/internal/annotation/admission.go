@@ -237,7 +237,7 @@ func (p Pattern) expr() string {
 		return "^(" + octet + "[.]){3}" + octet + "$"
 	case HostText:
 		return "^" + label + "([.]" + label + ")*$"
-	case SecretText:
+	case CertificateText:
 		return "^(" + label + "/)?" + label + "([.]" + label + ")*$"
 	case IDText:
 		return "^[A-Za-z0-9._-]{1,64}$"

@@ -143,7 +143,7 @@ func (p Pattern) matches(value string) bool {
 		isName, _ := regexp.MatchString(p.expr(), value) // The expression is well formed.
 		isIPv4, _ := regexp.MatchString(ipv4Form, value)
 		return isName && !isIPv4
-	case SecretText:
+	case CertificateText:
 		isName, _ := regexp.MatchString(p.expr(), value) // The expression is well formed.
 		return isName
 	case IDText:

@@ -193,11 +193,11 @@ type Pattern string
 
 // The patterns.
 const (
-	AnyText    Pattern = ""
-	CookieText Pattern = "letters, digits, _ and -"
-	PathText   Pattern = "a path that starts with /"
-	IPv4Text   Pattern = "an IPv4 address"
-	HostText   Pattern = "a DNS name in lower case"
-	SecretText Pattern = "a DNS name in lower case, or NAMESPACE/NAME on the Service of a Gateway"
-	IDText     Pattern = "an id of the cloud"
+	AnyText         Pattern = ""
+	CookieText      Pattern = "letters, digits, _ and -"
+	PathText        Pattern = "a path that starts with /"
+	IPv4Text        Pattern = "an IPv4 address"
+	HostText        Pattern = "a DNS name in lower case"
+	CertificateText Pattern = "a DNS name in lower case, or NAMESPACE/NAME on the Service of a Gateway"
+	IDText          Pattern = "an id of the cloud"
 )

@@ -206,7 +206,7 @@ func listenerTable() []Spec {
 		{Key: CertID, Kind: Text, Max: 128, Scope: Listener, Protocols: https, Default: "none; required for https",
 			Removal: Fails, Since: "v1.9.3.164",
 			Doc: "Server certificate of the https listeners."},
-		{Key: TLSSecret, For: everyKind(), Kind: Text, Max: 317, Pattern: SecretText, Scope: Listener,
+		{Key: TLSSecret, For: everyKind(), Kind: Text, Max: 317, Pattern: CertificateText, Scope: Listener,
 			Protocols: []string{"https", "tcpssl"},
 			Default:   "none",
 			Removal:   Fails, Since: "new",

@@ -59,7 +59,8 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: Gateway, namespace: infra
 		return strings.Join(slices.Concat(s.Actions, s.Refused, s.Warnings), "\n"), s.Error
 	}
 	const made, lacks = "create listener 443/tcpssl", "no ReferenceGrant lets the Secret red/web be used"
-	if said, failed := plan(gateway+plannedClass, Selection{}); strings.Contains(said, made) || !strings.Contains(said, lacks) || failed != "" {
+	if said, failed := plan(gateway+plannedClass, Selection{}); strings.Contains(said, made) ||
+		!strings.Contains(said, lacks) || failed != "" {
 		t.Errorf("without a grant: %s %s", said, failed)
 	}
 	if said, failed := plan(gateway+plannedClass+grant, Selection{}); !strings.Contains(said, made) ||

@@ -33,13 +33,14 @@ type Secret struct {
 type Claim int
 
 const (
-	// Refused: the Service was not made for a Gateway that is there.
+	// Refused says that the Service was not made for a Gateway that is there.
 	Refused Claim = iota
-	// Unproven: it was, or that isn't known yet, and nothing proves just now that it may use the Secret. What a listener has stays.
+	// Unproven says that it was, or that this isn't known yet, and nothing proves just now that it may use the Secret. What a
+	// listener has stays.
 	Unproven
-	// Withdrawn: what is known proves that it may not, or not any more. No listener may have the certificate.
+	// Withdrawn says that what is known proves that it may not, or not any more. No listener may have the certificate.
 	Withdrawn
-	// Proven: it may.
+	// Proven says that it may.
 	Proven
 )
 

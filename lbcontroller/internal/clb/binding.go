@@ -105,7 +105,7 @@ func (a ReleaseEIP) Needs(earlier plan.Action) bool { return earlier == UnbindEI
 func (p Product) EIP(d *model.Desired, o model.Observed, unguarded bool) (phases []plan.Phase, refused []string) {
 	w := d.EIP
 	there, isThere := wantedEIP(o, w)
-	isMissing := w.IsAsked() && !(isThere && there.BoundTo != "" && there.BoundTo == o.InstanceID)
+	isMissing := w.IsAsked() && (!isThere || there.BoundTo == "" || there.BoundTo != o.InstanceID)
 	if isMissing {
 		if why := unfit(w, o, there, isThere); why != "" {
 			return nil, []string{why}

@@ -1,6 +1,7 @@
 package nlb_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,7 +82,7 @@ func TestListenerComesBack(t *testing.T) {
 				cloud.Fail("nlb.CreateListener", 2, &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded})
 				_, err = apply.Apply(t.Context(), product, apply.Work{Plan: plan.Diff(product, want, there), Observed: there,
 					Life: apply.Life{ClusterID: "c", UID: "u"}})
-				if failures, _ := err.(apply.Failures); len(failures) != 1 || rpcerr.ReasonOf(err) != rpcerr.QuotaExceeded {
+				if failures, _ := errors.AsType[apply.Failures](err); len(failures) != 1 || rpcerr.ReasonOf(err) != rpcerr.QuotaExceeded {
 					t.Fatalf("got %v, want the refusal of the new listener and no other failure; the plan was\n%s", err,
 						plan.Diff(product, want, there))
 				}
