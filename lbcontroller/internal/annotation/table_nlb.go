@@ -45,8 +45,8 @@ func nlbInstanceTable() []Spec {
 			Doc:   "Manages the listeners of an existing NLB too; without effect unless id is set."},
 		{Key: ZoneMaps, Kind: Pairs, Separator: ":", Scope: Instance,
 			Default: "one of vswitchIDs of the configuration in each zone, or those that are found", Removal: Keeps, Since: "v2.5.1",
-			Doc: "Zones with their vSwitches, at least two: zone:vSwitch[:private IPv4 address[:EIP]],…; the NLB gets and " +
-				"loses zones as they are listed."},
+			Doc: "Zones with their vSwitches, 2 to 10, each zone and each EIP once: " +
+				"zone:vSwitch[:private IPv4 address[:EIP]],…; the NLB gets and loses zones as they are listed."},
 		{Key: AddressType, Kind: Choice, Values: []string{"internet", "intranet"}, Scope: Instance, Default: "internet",
 			Removal: Keeps, Since: "v2.5.1",
 			Doc: "Where the IPv4 addresses can be reached from; can be changed."},

@@ -16,8 +16,8 @@ import (
 const (
 	// protectionReason is shown in the console next to a protection.
 	protectionReason = "managed.by.ack"
-	// leastZones is in how many zones an NLB has to be.
-	leastZones = 2
+	// leastZones and mostZones are in how many zones an NLB has to be at least, and can be at most.
+	leastZones, mostZones = 2, 10
 )
 
 // Asked names the attributes of an instance that the user set. As JSON it is part of the hash.
@@ -103,7 +103,7 @@ func idList(list []string) []string {
 
 // zones are those that the annotation lists, ordered; none if it is left to the controller.
 func (b builder) zones() []*nlbv1.ZoneMapping {
-	const want = "zone:vSwitch[:private IPv4 address[:EIP]],… with at least two zones, each once"
+	const want = "zone:vSwitch[:private IPv4 address[:EIP]],… with 2 to 10 zones, each zone and each EIP once"
 	pairs := b.Values.Pairs(annotation.ZoneMaps)
 	if len(pairs) == 0 {
 		return nil
@@ -120,7 +120,9 @@ func (b builder) zones() []*nlbv1.ZoneMapping {
 		}
 		address, err := netip.ParseAddr(z.GetPrivateIpv4Address())
 		isAddress := z.GetPrivateIpv4Address() == "" || err == nil && address.Is4()
-		twice := slices.ContainsFunc(zones, func(other *nlbv1.ZoneMapping) bool { return other.GetZoneId() == z.GetZoneId() })
+		twice := slices.ContainsFunc(zones, func(other *nlbv1.ZoneMapping) bool {
+			return other.GetZoneId() == z.GetZoneId() || z.GetAllocationId() != "" && other.GetAllocationId() == z.GetAllocationId()
+		})
 		if !annotation.IsID(z.GetZoneId()) || !annotation.IsID(z.GetVswitchId()) || len(parts) > 3 || !isAddress || twice ||
 			z.GetAllocationId() != "" && !annotation.IsID(z.GetAllocationId()) {
 			b.Misfit(annotation.ZoneMaps, want)
@@ -128,7 +130,7 @@ func (b builder) zones() []*nlbv1.ZoneMapping {
 		}
 		zones = append(zones, z)
 	}
-	if len(zones) < leastZones {
+	if len(zones) < leastZones || len(zones) > mostZones {
 		b.Misfit(annotation.ZoneMaps, want)
 	}
 	slices.SortFunc(zones, func(a, b *nlbv1.ZoneMapping) int { return strings.Compare(a.GetZoneId(), b.GetZoneId()) })

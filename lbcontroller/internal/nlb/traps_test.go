@@ -63,7 +63,8 @@ func TestZones(t *testing.T) {
 		w.expect("a zone less", "UpdateLoadBalancer")
 		check(t, "zones", []string{"cn-hangzhou-h", "cn-hangzhou-j"}, zones())
 		for _, bad := range []string{"cn-hangzhou-h:vsw-h", "cn-hangzhou-h:vsw-h,cn-hangzhou-h:vsw-h",
-			"cn-hangzhou-h:vsw-h:fe80--1,cn-hangzhou-j:vsw-j", "cn-hangzhou-h:vsw h,cn-hangzhou-j:vsw-j"} {
+			"cn-hangzhou-h:vsw-h:fe80--1,cn-hangzhou-j:vsw-j", "cn-hangzhou-h:vsw h,cn-hangzhou-j:vsw-j",
+			"cn-hangzhou-h:vsw-h::eip-1,cn-hangzhou-j:vsw-j::eip-1", "a:1,b:2,c:3,d:4,e:5,f:6,g:7,h:8,i:9,j:10,k:11"} {
 			w.events.take()
 			w.update(annotated(annotation.ZoneMaps, bad))
 			w.expect(bad)
