@@ -13,9 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
 	"alicloud-controllers.dev/deploy/tools/local/world"
@@ -214,15 +211,7 @@ func (w testWorld) ofGateway(t *testing.T, gateway string) (name string) {
 // orphan deletes a Gateway and its routes, and leaves its Service.
 func (w testWorld) orphan(t *testing.T, gateway string) {
 	t.Helper()
-	cfg, err := clientcmd.BuildConfigFromFlags("", w.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gateways := client.Resource(schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"})
+	gateways := w.dynamic(t, "gateways")
 	orphan := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)}
 	if err := gateways.Namespace(metav1.NamespaceDefault).Delete(t.Context(), gateway, orphan); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -25,10 +26,11 @@ import (
 // tlsGrace is longer than a renewal takes, and short for a test.
 const tlsGrace = 3 * time.Second
 
-// tlsWorld is a world in which Secrets of the default namespace have the certificates of listeners that end TLS.
+// tlsWorld is a world in which Secrets of a namespace have the certificates of listeners that end TLS.
 type tlsWorld struct {
 	testWorld
-	t *testing.T
+	t         *testing.T
+	namespace string
 }
 
 // TestTLSSecretIsRenewed: while clients of a CLB and of an NLB make handshakes on and on, their Secret is renewed as cert-manager does it,
@@ -37,7 +39,7 @@ type tlsWorld struct {
 // with the certificate of before.
 func TestTLSSecretIsRenewed(t *testing.T) {
 	t.Parallel()
-	w := newTLSWorld(t)
+	w := newTLSWorld(t, metav1.NamespaceDefault, world.Config{})
 	first, second, third := newServing(t, "first"), newServing(t, "second"), newServing(t, "third")
 	w.put(first.chain, first.key)
 	w.create(t, newService("web", map[string]string{"protocol-port": "https:8443", "tls-secret": "web-tls"}, 8443))
@@ -81,15 +83,22 @@ func (w tlsWorld) ofNLB(port string) (address string) {
 	return address
 }
 
-func newTLSWorld(t *testing.T) tlsWorld {
+// newTLSWorld makes one with a node and traffic. The namespace of the Secrets is made if it isn't there.
+func newTLSWorld(t *testing.T, namespace string, of world.Config) tlsWorld {
 	t.Helper()
-	w := tlsWorld{t: t, testWorld: bootWith(t, world.Config{Nodes: 1, Controllers: world.Controllers(), Fast: true, Traffic: true})}
+	of.Nodes, of.Controllers, of.Fast, of.Traffic = 1, world.Controllers(), true, true
+	w := tlsWorld{t: t, namespace: namespace, testWorld: bootWith(t, of)}
+	_, err := w.Client().CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
 	cfg, err := clientcmd.BuildConfigFromFlags("", w.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.mayRead(cfg)
-	settings := map[string]any{"tlsSecretNamespaces": []any{metav1.NamespaceDefault}, "tlsSecretGrace": tlsGrace.String()}
+	settings := map[string]any{"tlsSecretNamespaces": []any{namespace}, "tlsSecretGrace": tlsGrace.String()}
 	if err := w.Reconfigure(world.LB, settings); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +120,7 @@ func (w tlsWorld) mayRead(cfg *rest.Config) {
 		"clusterID": "c-1", "region": world.Region, "vpcID": world.VpcID, "network": map[string]any{"mode": "terway"},
 		"credentials": map[string]any{"existingSecret": "key"},
 		"components": map[string]any{"lbcontroller": map[string]any{
-			"config": map[string]any{"tlsSecretNamespaces": []any{metav1.NamespaceDefault}},
+			"config": map[string]any{"tlsSecretNamespaces": []any{w.namespace}},
 		}},
 	}) {
 		if !strings.Contains(document, "name: alicloud:lbcontroller:tls-secrets") {
@@ -147,7 +156,7 @@ func newServing(t *testing.T, name string) serving {
 // put writes the Secret, both entries at once, as cert-manager does.
 func (w tlsWorld) put(chain, key []byte) {
 	w.t.Helper()
-	secrets := w.Client().CoreV1().Secrets(metav1.NamespaceDefault)
+	secrets := w.Client().CoreV1().Secrets(w.namespace)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web-tls"}, Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key}}
 	_, err := secrets.Get(w.t.Context(), secret.Name, metav1.GetOptions{})
