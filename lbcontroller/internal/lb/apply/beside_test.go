@@ -97,6 +97,7 @@ func TestRoom(t *testing.T) {
 					})
 				}
 				plans.Wait()
+				synctest.Wait() // A place is given back after the last step has ended, and a plan waits for steps.
 				if cloud.most != test.most || len(cloud.begun) != 50*test.plans {
 					t.Errorf("%d calls, up to %d at once, want %d", len(cloud.begun), cloud.most, test.most)
 				}
