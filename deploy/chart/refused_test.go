@@ -117,7 +117,8 @@ func TestNamesLikeNumbers(t *testing.T) {
 		changes["networkPolicy"] = map[string]any{"enabled": true}
 		changes["serviceMonitor"] = map[string]any{"enabled": true, "tokenSecret": name}
 		documents := renderRelease(t, chartutil.ReleaseOptions{Name: name, Namespace: name}, changes,
-			cluster(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cloudgateway-tls", Namespace: name}}))
+			cluster(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cloudgateway-tls", Namespace: name},
+				Data: map[string][]byte{"ca.crt": []byte("x"), corev1.TLSCertKey: []byte("x"), corev1.TLSPrivateKeyKey: []byte("x")}}))
 		for key, document := range documents {
 			for line := range strings.Lines(document) {
 				if _, value, found := strings.Cut(line, ": "); found && looksLikeNumber.MatchString(value) {
