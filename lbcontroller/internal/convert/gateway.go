@@ -201,11 +201,12 @@ func hasOwnCertificates(list []string) bool {
 	return slices.ContainsFunc(list, func(item string) bool { _, isSecret := annotation.SecretName(item); return !isSecret })
 }
 
-// WriteYAML returns the objects with the lists in front of them, as comments: the whole can be applied.
+// WriteYAML returns the objects with the lists in front of them, as comments: the whole can be applied. The Gateway is the last: were it
+// the first, it could take the load balancer over before a route gives its listeners servers.
 func (g Gateway) WriteYAML() ([]byte, error) {
 	var text strings.Builder
 	text.WriteString(g.comments("What a Gateway doesn't have:"))
-	for _, object := range append([]runtime.Object{g.Gateway}, g.Routes...) {
+	for _, object := range append(slices.Clone(g.Routes), g.Gateway) {
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 		if err != nil {
 			return nil, fmt.Errorf("encode the Gateway: %w", err)

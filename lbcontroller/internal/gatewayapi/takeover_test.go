@@ -81,7 +81,10 @@ func TestTakeover(t *testing.T) {
 		patch("front", letGo)
 		w.expect("let go", want...)
 		w.costs("letting it go", "UpdateLoadBalancer UpdateServerGroup UpdateServerGroup")
-		w.apply(objects)
+		last := strings.LastIndex(objects, "---\n") // Routes come first, as kubectl applies them: see WriteYAML.
+		w.apply(objects[:last])
+		w.settle()
+		w.apply(objects[last:])
 		w.settle()
 		w.expect("taken", want...)
 		w.costs("taking it", "CreateServerGroup CreateServerGroup UpdateListener UpdateListener UpdateLoadBalancer")
