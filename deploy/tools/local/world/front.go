@@ -86,6 +86,28 @@ func (w *World) FrontAddress() string {
 	return net.JoinHostPort("localhost", port(w.addresses["front"]))
 }
 
+// frontListens gives nil when a tool can connect to the front. The gateway's /readyz doesn't say it: a standby is ready, and only the
+// active replica has the front's port open.
+func (w *World) frontListens(ctx context.Context) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", w.addresses["front"])
+	if err != nil {
+		return fmt.Errorf("connect to the OpenAPI front: %w", err)
+	}
+	return conn.Close()
+}
+
+// allOf gives nil when all checks do, and the first error otherwise.
+func allOf(checks ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, check := range checks {
+			if err := check(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // frontEnv is what a tool needs.
 func (w *World) frontEnv() []variable {
 	return []variable{

@@ -91,7 +91,11 @@ func (w *World) gateway(name string) (proc.Spec, error) {
 		cfg["front"] = w.frontSection()
 	}
 	maps.Copy(cfg, w.cfg.Gateway)
-	return w.ours(name, "cloudgateway", cfg)
+	spec, err := w.ours(name, "cloudgateway", cfg)
+	if w.cfg.Front {
+		spec.Ready = allOf(spec.Ready, w.frontListens)
+	}
+	return spec, err
 }
 
 // GatewayAddress and CAFile are what a client of the gateway needs besides a token. Several gateways have a DNS name, as behind a
