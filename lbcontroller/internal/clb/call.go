@@ -32,7 +32,7 @@ func (p Product) Call(ctx context.Context, w apply.Work, now model.Observed, act
 	case plan.DeleteInstance:
 		_, err = p.Gateway.LoadBalancers.DeleteLoadBalancer(ctx, &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: id})
 	case plan.ChangeServers:
-		if a.GroupID == model.DefaultGroup {
+		if a.BuiltIn {
 			_, err = p.Gateway.ServerGroups.ApplyDefaultServerChanges(ctx, &slbv1.ApplyDefaultServerChangesRequest{
 				LoadBalancerId: id, RemoveFirst: a.RemoveFirst, Add: defaultServers(a.Add), Remove: defaultServers(a.Remove),
 				Update: defaultServers(a.Update),

@@ -112,8 +112,8 @@ func (p Product) reused(ctx context.Context, id string, parts observe.Parts) (mo
 
 // addWantedDefault reads the default server group, too, if it is among the wanted ones and wasn't read yet.
 func (p Product) addWantedDefault(ctx context.Context, found *model.Observed, wanted []model.Group) error {
-	isDefault := func(g model.Group) bool { return g.ID == model.DefaultGroup }
-	if found.InstanceID == "" || !slices.ContainsFunc(wanted, isDefault) || slices.ContainsFunc(found.Groups, isDefault) {
+	isBuiltIn := func(g model.Group) bool { return g.BuiltIn }
+	if found.InstanceID == "" || !slices.ContainsFunc(wanted, isBuiltIn) || slices.ContainsFunc(found.Groups, isBuiltIn) {
 		return nil
 	}
 	return p.addDefault(ctx, found)
@@ -130,7 +130,9 @@ func (p Product) addDefault(ctx context.Context, to *model.Observed) error {
 			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.Weight, Description: s.GetDescription(),
 		})
 	}
-	to.Groups = append(to.Groups, group(g))
+	filled := group(g)
+	filled.BuiltIn = true
+	to.Groups = append(to.Groups, filled)
 	return nil
 }
 

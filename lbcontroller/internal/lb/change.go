@@ -66,8 +66,8 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 		_, eips := s.view.EIPs()
 		n.Annotations[annotation.EIPs] = strings.Join(eips, ",")
 	}
-	if p.FillsDefaultGroup() {
-		// Nor servers in the default server group, if the Service doesn't ask for them any more afterwards.
+	if p.FillsBuiltIn() {
+		// Nor servers in the group that every load balancer has, if the Service doesn't ask for them any more afterwards.
 		_, n.Annotations[annotation.Applied] = s.view.Applied(false)
 	}
 	// Nor leave anything on a user's load balancer that is not noted on the Service.

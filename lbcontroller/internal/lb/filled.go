@@ -13,7 +13,7 @@ const shownServers = 50
 
 // filled are the servers that a Service has in server groups of users, nil if it names none.
 func filled(want *model.Desired, observed model.Observed) *controller.Filled {
-	isUsers := func(g model.Group) bool { return g.ID != "" && g.ID != model.DefaultGroup }
+	isUsers := func(g model.Group) bool { return g.ID != "" && !g.BuiltIn }
 	if !slices.ContainsFunc(want.Groups, isUsers) {
 		return nil
 	}

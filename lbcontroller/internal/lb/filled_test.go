@@ -30,7 +30,7 @@ func TestFilled(t *testing.T) {
 		there  []model.Group
 		want   *controller.Filled
 	}{
-		{name: "groups of its own", wanted: []model.Group{{Name: "k8s/80/web/default/c-test"}, {ID: model.DefaultGroup}},
+		{name: "groups of its own", wanted: []model.Group{{Name: "k8s/80/web/default/c-test"}, {ID: "built-in", BuiltIn: true}},
 			there: []model.Group{{ID: "rsp-1", Servers: many}}},
 		{name: "others are there, too", wanted: []model.Group{{ID: "rsp-1"}},
 			there: []model.Group{{ID: "rsp-2", Servers: many}, {ID: "rsp-1", Servers: []model.Server{

@@ -115,8 +115,8 @@ func (d decision) withoutBackends(want *model.Desired, observed model.Observed) 
 	}
 	serves := func(s model.Server) bool { return s.Weight > 0 && want.Owner.Owns(s.Description) }
 	for _, g := range want.Groups {
-		if g.ID == model.DefaultGroup || kept(g.Name) || slices.ContainsFunc(g.Servers, func(s model.Server) bool { return s.Weight > 0 }) {
-			continue // The default group has the servers of the others.
+		if g.BuiltIn || kept(g.Name) || slices.ContainsFunc(g.Servers, func(s model.Server) bool { return s.Weight > 0 }) {
+			continue // The built-in group has the servers of the others.
 		}
 		i := slices.IndexFunc(observed.Groups, func(have model.Group) bool { return have.Name == g.Name || have.ID == g.ID && g.ID != "" })
 		stays := func(s model.Server) bool {

@@ -170,7 +170,7 @@ func (b *Builder) fillsDefaultGroup() bool {
 // defaultGroup has the instances of all ports, each with its highest weight.
 func (b *Builder) defaultGroup(ports []model.Group) model.Group {
 	g := model.Group{
-		ID: model.DefaultGroup, Name: model.DefaultGroup, KeepWeights: b.keepWeights ||
+		ID: model.DefaultGroup, Name: model.DefaultGroup, BuiltIn: true, KeepWeights: b.keepWeights ||
 			b.Values.On(annotation.IgnoreWeightUpdate), OnlyRemove: b.keepChoice,
 	}
 	if !b.Values.On(annotation.DefaultServerGroup) || b.View.Mode == backend.Pods {

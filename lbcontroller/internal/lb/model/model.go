@@ -261,11 +261,14 @@ func (s Server) Compare(other Server) int {
 // it brings its own.
 const DefaultGroup = "default-server-group"
 
-// Group is a wanted or present server group, or the default server group.
+// Group is a wanted or present server group.
 type Group struct {
 	// ID is known of present groups. A wanted one has it if it is the user's, which is only filled; it serves as its name, too.
 	ID   string
 	Name string
+	// BuiltIn says that every load balancer of the kind has the group: nobody makes or deletes it, or owns it. Only its
+	// servers come and go, and a new load balancer has it without any. A listener that names no group forwards to it.
+	BuiltIn bool
 	// Shape is what can't be changed of a group: one of another shape is another group, whatever its name. Empty where all groups are alike.
 	Shape string
 	// Config are the attributes that groups of the kind have beside their servers, of a wanted one those that were asked for; nil for none.

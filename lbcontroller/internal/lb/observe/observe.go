@@ -184,7 +184,7 @@ type Parts struct {
 	Owner ownership.Owner
 	// Names are the names that are expected among these: they save calls.
 	Names []string
-	// IDs are those of the user's that are or were filled, model.DefaultGroup among them.
+	// IDs are those that are or were filled, but are not the Service's own.
 	IDs []string
 }
 

@@ -80,7 +80,9 @@ type UpdateGroup struct {
 
 // ChangeServers changes the servers of a group.
 type ChangeServers struct {
-	GroupID, Name       string
+	GroupID, Name string
+	// BuiltIn says that it is the group that every load balancer has.
+	BuiltIn             bool
 	Add, Remove, Update []model.Server
 	// RemoveFirst makes room before adding, for a group that is full.
 	RemoveFirst bool
@@ -369,11 +371,11 @@ func (p Plan) ChangesConfig() bool {
 	return p.has(func(a Action) bool { part, _ := a.About(); return part != PartServers })
 }
 
-// FillsDefaultGroup reports whether servers of the default server group change.
-func (p Plan) FillsDefaultGroup() bool {
+// FillsBuiltIn reports whether servers of the group that every load balancer has change.
+func (p Plan) FillsBuiltIn() bool {
 	return p.has(func(a Action) bool {
 		change, ok := a.(ChangeServers)
-		return ok && change.GroupID == model.DefaultGroup
+		return ok && change.BuiltIn
 	})
 }
 

@@ -16,15 +16,15 @@ import (
 func TestWhatAPlanChanges(t *testing.T) {
 	t.Parallel()
 	servers := ChangeServers{GroupID: "rsp-1", Add: []model.Server{ecs(1, 80, 1, "")}}
-	inDefault := ChangeServers{GroupID: model.DefaultGroup, Add: servers.Add}
+	inBuiltIn := ChangeServers{GroupID: builtIn, BuiltIn: true, Add: servers.Add}
 	for name, test := range map[string]struct {
 		plan                                   Plan
-		config, deletes, fillsDefault, nothing bool
+		config, deletes, fillsBuiltIn, nothing bool
 	}{
 		"nothing":                        {plan: Plan{}, nothing: true},
 		"only refused":                   {plan: Plan{Refused: []string{"no"}}, nothing: true},
 		"servers":                        {plan: Plan{Phases: []Phase{{servers}}}},
-		"servers of the default group":   {plan: Plan{Phases: []Phase{{servers}, {inDefault}}}, fillsDefault: true},
+		"servers of the built-in group":  {plan: Plan{Phases: []Phase{{servers}, {inBuiltIn}}}, fillsBuiltIn: true},
 		"a new group":                    {plan: Plan{Phases: []Phase{{servers}, {CreateGroup{}}}}, config: true},
 		"a listener goes":                {plan: Plan{Phases: []Phase{{servers, DeleteListener{}}}}, config: true, deletes: true},
 		"a group goes":                   {plan: Plan{Phases: []Phase{{DeleteGroup{}}}}, config: true, deletes: true},
@@ -32,9 +32,9 @@ func TestWhatAPlanChanges(t *testing.T) {
 		"a listener and a name change":   {plan: Plan{Phases: []Phase{{UpdateListener{}}, {UpdateInstance{}}}}, config: true},
 		"the instance goes, all of ours": {plan: Plan{Phases: []Phase{{DeleteInstance{}}}}, config: true},
 	} {
-		got := []bool{test.plan.ChangesConfig(), test.plan.Deletes(), test.plan.FillsDefaultGroup(), test.plan.Empty()}
-		if want := []bool{test.config, test.deletes, test.fillsDefault, test.nothing}; !slices.Equal(want, got) {
-			t.Errorf("%s: config, deletes, default group, nothing: got %v, want %v", name, got, want)
+		got := []bool{test.plan.ChangesConfig(), test.plan.Deletes(), test.plan.FillsBuiltIn(), test.plan.Empty()}
+		if want := []bool{test.config, test.deletes, test.fillsBuiltIn, test.nothing}; !slices.Equal(want, got) {
+			t.Errorf("%s: config, deletes, built-in group, nothing: got %v, want %v", name, got, want)
 		}
 	}
 }

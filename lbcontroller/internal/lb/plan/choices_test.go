@@ -62,7 +62,7 @@ func TestOrderOfListeners(t *testing.T) {
 func TestUnreadDefaultGroup(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
-	d.Groups = append(d.Groups, model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup,
+	d.Groups = append(d.Groups, model.Group{ID: builtIn, Name: builtIn, BuiltIn: true,
 		Servers: []model.Server{ecs(1, 0, 100, us().Group("default"))}})
 	p := Diff(d, o)
 	for action := range p.Actions() {

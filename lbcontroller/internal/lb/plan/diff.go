@@ -227,7 +227,7 @@ func unusable(d *model.Desired, o model.Observed, current map[string]model.Group
 		why = append(why, "annotation vgroup-port names server group "+g.ID+", which "+fmt.Sprintf(format, args...))
 	}
 	for _, want := range d.Groups {
-		if _, ok := current[want.Name]; ok || want.ID == "" || want.ID == model.DefaultGroup && o.InstanceID == "" {
+		if _, ok := current[want.Name]; ok || want.ID == "" || want.BuiltIn && o.InstanceID == "" {
 			continue
 		}
 		if i := slices.IndexFunc(o.Groups, func(g model.Group) bool { return g.ID == want.ID }); i >= 0 {
@@ -244,8 +244,8 @@ func (p *Plan) groups(kind Differ, owner ownership.Owner, wanted []model.Group, 
 	var phase Phase
 	for _, want := range wanted {
 		have, ok := current[want.Name]
-		if want.ID == model.DefaultGroup && !ok { // A new instance has it, without servers.
-			have, ok = model.Group{ID: want.ID, Name: want.Name}, true
+		if want.BuiltIn && !ok { // A new instance has it, without servers.
+			have, ok = model.Group{ID: want.ID, Name: want.Name, BuiltIn: true}, true
 		}
 		if !ok {
 			want.Servers = resolved(want.Servers)
@@ -300,7 +300,7 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 	for i, s := range have.Servers {
 		present[s.ServerKey] = i
 	}
-	change := ChangeServers{GroupID: have.ID, Name: have.Name}
+	change := ChangeServers{GroupID: have.ID, Name: have.Name, BuiltIn: have.BuiltIn}
 	change.compare(owner, want, have, present, wanted)
 	serving := len(want.Servers) < asked || slices.Contains(wanted, true)
 	isWanted := func(s model.Server) bool { return wanted[present[s.ServerKey]] }
@@ -378,7 +378,7 @@ func surplusGroups(d *model.Desired, surplus []model.Group, stillUsed map[string
 			continue
 		}
 		foreign := !ours || g.Held || stillUsed[g.ID]
-		remove := ChangeServers{GroupID: g.ID, Name: g.Name}
+		remove := ChangeServers{GroupID: g.ID, Name: g.Name, BuiltIn: g.BuiltIn}
 		for _, s := range g.Servers {
 			if d.Owner.Owns(s.Description) {
 				remove.Remove = append(remove.Remove, s)

@@ -27,9 +27,8 @@ func (a CreateGroup) Effect(o *model.Observed, r Result) {
 
 // Effect implements Action.
 func (a ChangeServers) Effect(o *model.Observed, _ Result) {
-	isDefault := func(g model.Group) bool { return g.ID == model.DefaultGroup }
-	if a.GroupID == model.DefaultGroup && !slices.ContainsFunc(o.Groups, isDefault) { // The instance is new.
-		o.Groups = append(o.Groups, model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup})
+	if a.BuiltIn && !slices.ContainsFunc(o.Groups, isBuiltIn) { // The instance is new.
+		o.Groups = append(o.Groups, model.Group{ID: a.GroupID, Name: a.Name, BuiltIn: true})
 	}
 	for i := range o.Groups {
 		g := &o.Groups[i]

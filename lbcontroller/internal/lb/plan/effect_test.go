@@ -53,10 +53,11 @@ func TestEffects(t *testing.T) {
 				Remove: []model.Server{ecs(1, 80, 1, "")}}, Result{},
 			func(o *model.Observed) { o.Groups[0].Servers = []model.Server{ecs(2, 80, 1, ""), ecs(3, 80, 9, "")} },
 		},
-		"servers of the default group of a new instance": {
-			ChangeServers{GroupID: model.DefaultGroup, Add: []model.Server{ecs(2, 0, 1, "")}}, Result{},
+		"servers of the built-in group of a new instance": {
+			ChangeServers{GroupID: builtIn, Name: builtIn, BuiltIn: true, Add: []model.Server{ecs(2, 0, 1, "")}}, Result{},
 			func(o *model.Observed) {
-				o.Groups = append(o.Groups, model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup, Servers: []model.Server{ecs(2, 0, 1, "")}})
+				o.Groups = append(o.Groups, model.Group{ID: builtIn, Name: builtIn, BuiltIn: true,
+					Servers: []model.Server{ecs(2, 0, 1, "")}})
 			},
 		},
 		"group goes": {DeleteGroup{GroupID: "rsp-1"}, Result{}, func(o *model.Observed) { o.Groups = o.Groups[1:] }},

@@ -350,15 +350,16 @@ func (w *listenerWork) further(want, old model.Listener) {
 // Knows reports whether all is known of what is there that a Service asks for: the further certificates of listeners,
 // access lists and EIPs are read apart.
 func Knows(d *model.Desired, o model.Observed) bool {
-	isDefault := func(g model.Group) bool { return g.ID == model.DefaultGroup }
 	if d.Access != nil && !o.ListsKnown || d.EIP != nil && !o.EIPsKnown {
 		return false
 	}
-	if o.InstanceID != "" && slices.ContainsFunc(d.Groups, isDefault) && !slices.ContainsFunc(o.Groups, isDefault) {
+	if o.InstanceID != "" && slices.ContainsFunc(d.Groups, isBuiltIn) && !slices.ContainsFunc(o.Groups, isBuiltIn) {
 		return false
 	}
 	return len(Unread(d, o)) == 0
 }
+
+func isBuiltIn(g model.Group) bool { return g.BuiltIn }
 
 // Unread are the present listeners whose further certificates have to be read for a comparison, or because another listener is to take
 // their place: if it can't be made they come back.

@@ -73,7 +73,7 @@ func genDesired(t *rapid.T) *model.Desired {
 
 // genDefault draws the default server group, with servers of the given descriptions.
 func genDefault(t *rapid.T, descriptions []string) model.Group {
-	g := model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup}
+	g := model.Group{ID: builtIn, Name: builtIn, BuiltIn: true}
 	for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(1, 6), 0, 4, rapid.ID).Draw(t, "default servers") {
 		g.Servers = append(g.Servers, ecs(n, 0, rapid.Int32Range(1, 2).Draw(t, "weight"), rapid.SampledFrom(descriptions).Draw(t, "description")))
 	}
@@ -90,7 +90,7 @@ func reuse(t *rapid.T, d *model.Desired) {
 	d.Reuse = model.Reuse{ID: "lb-1", Listeners: rapid.Bool().Draw(t, "override"), Filled: rapid.SliceOfNDistinct(id, 0, 2,
 		rapid.ID).Draw(t, "filled")}
 	if rapid.Bool().Draw(t, "default filled") {
-		d.Reuse.Filled = append(d.Reuse.Filled, model.DefaultGroup)
+		d.Reuse.Filled = append(d.Reuse.Filled, builtIn)
 	}
 	if len(d.Groups) > 0 && rapid.Bool().Draw(t, "mapped") {
 		own := d.Groups[0].Name
@@ -223,7 +223,7 @@ func foreign(d *model.Desired, o model.Observed) []string {
 	for _, g := range o.Groups {
 		switch {
 		case us().Owns(g.Name):
-		case g.ID == model.DefaultGroup && slices.Contains(filled, g.ID): // Every instance has it.
+		case g.BuiltIn && slices.Contains(filled, g.ID): // Every instance has it.
 		case slices.Contains(filled, g.ID):
 			list = append(list, "group "+g.ID)
 		default:

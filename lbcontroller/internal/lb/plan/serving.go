@@ -89,10 +89,7 @@ func mayHaveServers(l model.Listener, o model.Observed) bool {
 		})
 	}
 	id := l.GroupID()
-	if id == "" {
-		id = model.DefaultGroup
-	}
-	i := slices.IndexFunc(o.Groups, func(g model.Group) bool { return g.ID == id })
+	i := slices.IndexFunc(o.Groups, func(g model.Group) bool { return g.ID == id || g.BuiltIn && id == "" })
 	return i < 0 || TakesTraffic(o.Groups[i].Servers)
 }
 
@@ -107,7 +104,7 @@ func Idle(d *model.Desired, o model.Observed) (names []string, isPending bool) {
 	current, _ := matchGroups(d, o)
 	isPending = true
 	for _, g := range d.Groups {
-		if isIdle, waits := idleGroup(d, g, current); isIdle && g.ID != model.DefaultGroup {
+		if isIdle, waits := idleGroup(d, g, current); isIdle && !g.BuiltIn {
 			names, isPending = append(names, g.Name), isPending && waits
 		}
 	}

@@ -63,7 +63,17 @@ func TestListenerWithServersStays(t *testing.T) {
 			o.Groups[0].Servers = nil
 		}, want: "1. create server group k8s/8080/web/default/c with 0 servers\n2. change listener 80/http: server group\n" +
 			"3. delete server group k8s/30080/web/default/c"},
-		"the default server group may have some": {change: func(d *model.Desired, o *model.Observed) {
+		"the built-in group has some, and the listener names none": {change: func(d *model.Desired, o *model.Observed) {
+			toPods(d)
+			config(o.Listeners[0].Config).ServerGroupId = nil
+			o.Groups[0] = model.Group{ID: builtIn, Name: builtIn, BuiltIn: true, Servers: []model.Server{ecs(1, 0, 100, "by hand")}}
+		}, refused: stays},
+		"the built-in group is empty, and the listener names none": {change: func(d *model.Desired, o *model.Observed) {
+			toPods(d)
+			config(o.Listeners[0].Config).ServerGroupId = nil
+			o.Groups[0] = model.Group{ID: builtIn, Name: builtIn, BuiltIn: true}
+		}, want: "1. create server group k8s/8080/web/default/c with 0 servers\n2. change listener 80/http: server group"},
+		"the built-in group may have some": {change: func(d *model.Desired, o *model.Observed) {
 			toPods(d)
 			config(o.Listeners[0].Config).ServerGroupId = nil
 			o.Groups = nil

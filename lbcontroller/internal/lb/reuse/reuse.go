@@ -223,7 +223,7 @@ func WithFilled(want *model.Desired, claims ownership.Claims, observed model.Obs
 		i := slices.IndexFunc(g.Servers, func(s model.Server) bool { return d.Owner.Owns(s.Description) })
 		for _, like := range ports {
 			isFor := len(ports) == 1 || d.Mapped[g.ID] == like.Name
-			switch filled := isFor && g.ID != model.DefaultGroup && slices.Contains(claimed, g.ID); {
+			switch filled := isFor && !g.BuiltIn && slices.Contains(claimed, g.ID); {
 			case i >= 0 && like.Name != g.Servers[i].Description, i < 0 && !filled:
 				continue
 			case i < 0:

@@ -295,9 +295,9 @@ func TestWithFilledByClaims(t *testing.T) {
 		{ID: "rsp-1", Name: "empty"},
 		{ID: "rsp-2", Name: "of another Service", Servers: []model.Server{others(), of}},
 		{ID: "rsp-3", Name: "not noted"},
-		{ID: model.DefaultGroup, Name: model.DefaultGroup},
+		{ID: "built-in", Name: "built-in", BuiltIn: true},
 	}
-	claims := ownership.ParseClaims("lb-1/rsp-1,lb-1/rsp-2,lb-1/" + model.DefaultGroup + ",lb-2/rsp-3")
+	claims := ownership.ParseClaims("lb-1/rsp-1,lb-1/rsp-2,lb-1/built-in,lb-2/rsp-3")
 	filled := func(id string, weight int32) model.Group {
 		return model.Group{ID: id, Name: id, KeepWeights: true, Servers: []model.Server{{ServerKey: server("i-1"), Weight: weight}}}
 	}
