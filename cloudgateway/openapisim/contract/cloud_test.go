@@ -35,6 +35,7 @@ type config struct {
 	patience, between time.Duration
 	budget            *budget   // nil: there is no bound
 	record            *recorder // nil: nothing is recorded
+	filters           *prober   // nil: reads are not looked at
 }
 
 // fromEnvironment reads where the cloud is. It skips the test when the environment doesn't name one.
@@ -181,6 +182,7 @@ func (c *cloud) once(product, action string, params ...string) (answer, string) 
 	}
 	done.Answer = tree
 	c.keep(done)
+	c.filters.look(product+" "+action, done.Params, func(with map[string]string) string { return c.again(product, action, with) })
 	return answer{tree}, ""
 }
 

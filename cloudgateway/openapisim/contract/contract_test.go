@@ -141,7 +141,23 @@ func TestSimulator(t *testing.T) {
 	sim, cfg := simulator(t)
 	all := scenarios()
 	maps.Copy(all, simulatedScenarios())
+	cfg.filters = newProber(openapisim.Products())
 	run(t, cfg, all)
+	reasons := map[string]bool{}
+	for _, names := range withoutEffect() {
+		for _, name := range names {
+			reasons[name] = true
+		}
+	}
+	for _, name := range cfg.filters.unread() {
+		if !reasons[name] {
+			t.Errorf("%s: it is listed and changes no answer; read it, or say in withoutEffect why it need not be read", name)
+		}
+		delete(reasons, name)
+	}
+	for name := range reasons {
+		t.Errorf("%s stands in withoutEffect, and has one", name)
+	}
 
 	succeeded := map[string]bool{}
 	for _, call := range sim.Calls(0) {
@@ -239,7 +255,7 @@ func seed() *state.Cloud {
 			"vsw-2": {VpcID: "vpc-1", ZoneID: "cn-hangzhou-i", CidrBlock: "192.168.1.0/24", Ipv6Cidr: "2408:0:0:2::/64"},
 		},
 		BandwidthPackages: map[string]*state.BandwidthPackage{"cbwp-1": {Bandwidth: 100}},
-		Clusters:          map[string]*state.Cluster{"c-1": {VpcID: "vpc-1"}},
+		Clusters:          map[string]*state.Cluster{"c-1": {VpcID: "vpc-1", Version: "1.31.1-aliyun.1"}},
 		Certificates:      map[string]*state.Certificate{"cert-1": {}, "cert-2": {}},
 		UserCertificates:  map[string]*state.UserCertificate{"cert-1": {}, "cert-2": {}},
 		LoadBalancers: map[string]*state.LoadBalancer{
@@ -250,6 +266,10 @@ func seed() *state.Cloud {
 			"i-1": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.11"}},
 			"i-2": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.12"}},
 			"i-3": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.13"}},
+		},
+		InstanceEvents: map[string]*state.InstanceEvent{
+			"e-1": {InstanceID: "i-3", Type: "SystemMaintenance.Reboot", Status: "Executed"},
+			"e-2": {InstanceID: "i-3", Type: "SystemMaintenance.Reboot", Status: "Scheduled"},
 		},
 	}
 }

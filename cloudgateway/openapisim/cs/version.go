@@ -36,7 +36,7 @@ func describeVersions(c *api.Context) (any, *api.Error) {
 		if listing.Match(c.Get("KubernetesVersion"), version) {
 			out = append(out, api.Object{
 				"version", version, "creatable", slices.Contains(creatable, version), "release_date", "", "expiration_date", "",
-				"images", images(), "runtimes", []api.Object{{"name", runtimeName, "version", runtimeVersion}},
+				"images", images(c.Get("runtime")), "runtimes", []api.Object{{"name", runtimeName, "version", runtimeVersion}},
 				"capabilities", api.Object{}, "meta_data", api.Object{},
 			})
 		}
@@ -44,11 +44,11 @@ func describeVersions(c *api.Context) (any, *api.Error) {
 	return out, nil
 }
 
-// images are those public ones that ACK makes nodes of.
-func images() []api.Object {
+// images are those public ones that ACK makes nodes of, with a runtime or, if none is named, any.
+func images(runtime string) []api.Object {
 	var out []api.Object
 	for _, i := range ecs.PublicImages() {
-		if i.Platform != "Aliyun" {
+		if i.Platform != "Aliyun" || !listing.Match(runtime, runtimeName) {
 			continue
 		}
 		kind := "AliyunLinux3"

@@ -71,8 +71,9 @@ func describeSpotPrices(c *api.Context) (any, *api.Error) {
 	}
 	full := priceOf(c.Get("InstanceType"))
 	var prices []api.Object
+	sold := listing.Match(c.Get("IoOptimized"), "optimized") && listing.Match(c.Get("OSType"), "linux") // as images and instances are
 	for _, zone := range regions.Zones(c) {
-		for at := start.Truncate(time.Hour); listing.Match(c.Get("ZoneId"), zone) && !at.After(end); at = at.Add(time.Hour) {
+		for at := start.Truncate(time.Hour); sold && listing.Match(c.Get("ZoneId"), zone) && !at.After(end); at = at.Add(time.Hour) {
 			if !at.Before(start) {
 				prices = append(prices, api.Object{
 					"ZoneId", zone, "InstanceType", c.Get("InstanceType"), "NetworkType", c.Get("NetworkType"), "IoOptimized", "optimized",
