@@ -21,20 +21,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
-// retryEIP is when EIPs that could not be read are read again.
-const retryEIP = time.Minute
-
 // shownPods bounds the list of pods in an event.
 const shownPods = 5
-
-// eips are the elastic addresses of a load balancer, as far as they are published.
-type eips struct {
-	addresses []string
-	// trouble is what users should know about them; nil for nothing.
-	trouble *controller.Event
-	// unknown reports that they could not be read.
-	unknown bool
-}
 
 // outcome is that of a pass that went well, except for what the plan refuses.
 func outcome(s pass, d decision, done result, shown eips, certificates []string) controller.Outcome {
