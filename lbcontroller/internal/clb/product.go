@@ -3,6 +3,7 @@ package clb
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -178,23 +179,25 @@ func healthOf(status string) readiness.Health {
 	}
 }
 
-// EIPs implements lb.Product.
-func (p Product) EIPs(ctx context.Context, id string, maxAge time.Duration) ([]string, error) {
+// Addresses implements lb.Product: those of EIPs.
+func (p Product) Addresses(ctx context.Context, id string, maxAge time.Duration) (
+	list []string, none string, err error) {
 	request := &vpcv1.ListEipsRequest{AssociatedInstanceType: slbInstance, AssociatedInstanceId: id}
 	if maxAge > 0 { // One list serves all load balancers.
 		request.AssociatedInstanceId, request.MaxAge = "", durationpb.New(maxAge)
 	}
 	answer, err := p.Gateway.Eips.ListEips(ctx, request)
 	if err != nil {
-		return nil, err
+		return nil, "", fmt.Errorf("what is published stays until the EIP can be read: %w", err)
 	}
-	ips := []string{}
+	list = []string{}
 	for _, eip := range answer.GetEips() {
 		if eip.GetInstanceId() == id {
-			ips = append(ips, eip.GetIpAddress())
+			list = append(list, eip.GetIpAddress())
 		}
 	}
-	return ips, nil
+	return list, fmt.Sprintf("no EIP is bound to load balancer %s, and its own address is published instead; "+
+		"bind an EIP, or remove annotation %s%s", id, annotation.Prefix, annotation.ExternalIPType), nil
 }
 
 // Certificate implements lb.Product.

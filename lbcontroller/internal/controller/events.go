@@ -42,7 +42,7 @@ const (
 	// says that it was kept as asked.
 	ReasonPreserved = "PreservedOnDelete"
 	// Warning: no EIP was found; the address of the load balancer is published instead.
-	ReasonEIP = "FailedSetEIPAddress"
+	ReasonAddress = "FailedSetEIPAddress"
 	// Warning: an EIP that was allocated for the Service is there, and the Service doesn't ask for it any more.
 	ReasonEIPLeft = "UnusedEIP"
 	// Normal: annotations of the controller were changed; it looks at the load balancer.

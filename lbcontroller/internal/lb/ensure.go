@@ -178,7 +178,7 @@ func (e *engine) finish(ctx context.Context, s pass, d decision, done result) co
 	s.memory.hold(done.observed)
 	e.usesCertificates(s.memory, s.want.Desired, done.observed.Listeners)
 	s.entry = d.entry.Holds(knowledge.Now(d.known, done.observed), noted)
-	shown := e.eips(ctx, s, &s.entry, done.observed.InstanceID)
+	shown := e.addresses(ctx, s, &s.entry, done.observed.InstanceID)
 	s.entry = keep(s, s.entry, done.observed.ConfigKnown)
 	if !shown.unknown {
 		e.Records.Set(s.key, toRecord(s, d))
@@ -243,7 +243,7 @@ func meet(ctx context.Context, records *knowledge.Record, s pass) pass {
 	case first && s.recalled == knowledge.Unknown:
 		recorded := records.Get(ctx, s.key)
 		s.idle = verifies && (recorded == "" || !s.configured()) && !isNew(s.svc)
-		if s.configured() && recorded != "" && recorded == s.applied && !s.want.EIP { // Which EIPs are bound isn't recorded.
+		if s.configured() && recorded != "" && recorded == s.applied && !s.want.ShowsBound { // Which are bound isn't recorded.
 			s.entry = keep(s, knowledge.Entry{Known: knowledge.Trusted{Digest: s.applied}, Noted: s.hash}, false)
 			s.recalled = knowledge.Current
 		}

@@ -25,19 +25,19 @@ import (
 const shownPods = 5
 
 // outcome is that of a pass that went well, except for what the plan refuses.
-func outcome(s pass, d decision, done result, shown eips, certificates []string) controller.Outcome {
+func outcome(s pass, d decision, done result, shown addresses, certificates []string) controller.Outcome {
 	complete := d.complete()
 	o := controller.Outcome{
-		Service: s.svc, Changed: done.changed, Publish: publication(s, shown.addresses, done.observed, complete),
+		Service: s.svc, Changed: done.changed, Publish: publication(s, shown.list, done.observed, complete),
 		Events: slices.Clone(done.events), Resolved: []string{controller.ReasonCleanFailed, controller.ReasonUnconfirmed},
 		Wake: done.wake, Looks: s.looks(), Filled: filled(s.want.Desired, done.observed),
 	}
-	switch { // A pass that doesn't publish EIPs needs no look at them: the time of what is remembered may be over.
+	switch { // A pass that doesn't publish bound addresses needs no look at them: the time of what is remembered may be over.
 	case shown.unknown:
 		o.Publish.Ingress = s.svc.Status.LoadBalancer.Ingress
-		o.Looks = append(o.Looks, controller.Look{After: retryEIP, Priority: reconcile.Periodic})
-	case s.want.EIP:
-		o.Looks = append(o.Looks, controller.Look{After: time.Until(s.entry.EIPsUntil), Priority: reconcile.Periodic})
+		o.Looks = append(o.Looks, controller.Look{After: retryAddresses, Priority: reconcile.Periodic})
+	case s.want.ShowsBound:
+		o.Looks = append(o.Looks, controller.Look{After: time.Until(s.entry.AddressesUntil), Priority: reconcile.Periodic})
 	}
 	if d.begun {
 		o.Looks = append(o.Looks, controller.Look{Priority: reconcile.Endpoint})
@@ -50,7 +50,7 @@ func outcome(s pass, d decision, done result, shown eips, certificates []string)
 		}
 	}
 	id := done.observed.InstanceID
-	say(controller.ReasonEIP, shown.trouble, true)
+	say(controller.ReasonAddress, shown.trouble, true)
 	say(controller.ReasonSyncFailed, nil, complete)
 	say(controller.ReasonHeld, nil, len(d.withheld) == 0)
 	if d.plan.ChangesConfig() { // Servers follow nodes and pods all the time.
@@ -187,7 +187,7 @@ func warn(s pass, d decision, observed model.Observed, say func(reason string, e
 }
 
 // publication is what is written on the Service. The hash appears only when everything asked for is in place.
-func publication(s pass, eips []string, observed model.Observed, complete bool) *controller.Publication {
+func publication(s pass, addresses []string, observed model.Observed, complete bool) *controller.Publication {
 	n := controller.Notes{
 		Labels:      map[string]string{LabelLoadBalancerID: observed.InstanceID, LabelHash: s.hash},
 		Annotations: ownTags(s.want.Desired.Instance.Tags), Exact: []string{annotation.Claims},
@@ -207,7 +207,7 @@ func publication(s pass, eips []string, observed model.Observed, complete bool) 
 		n.Annotations[annotation.Making] = noListener // All that were made are started.
 		n.Labels[LabelHash], n.Annotations[annotation.Applied] = "", meanwhile
 	}
-	return &controller.Publication{Notes: n, Ingress: ingress(s, eips, observed)}
+	return &controller.Publication{Notes: n, Ingress: ingress(s, addresses, observed)}
 }
 
 // guardOf is the id of the access list that the Service asks for; empty if it asks for none, or it isn't there yet.
@@ -224,8 +224,8 @@ func ownTags(keys []string) map[string]string {
 	return map[string]string{annotation.OwnTags: strings.Join(slices.Compact(keys), ",")}
 }
 
-// ingress is what the status shows: the asked host name, else the EIPs, else the address of the load balancer.
-func ingress(s pass, eips []string, observed model.Observed) []corev1.LoadBalancerIngress {
+// ingress is what the status shows: the asked host name, else the bound addresses, else the address of the load balancer.
+func ingress(s pass, addresses []string, observed model.Observed) []corev1.LoadBalancerIngress {
 	if s.want.Hostname != "" {
 		return []corev1.LoadBalancerIngress{{Hostname: s.want.Hostname}}
 	}
@@ -239,11 +239,11 @@ func ingress(s pass, eips []string, observed model.Observed) []corev1.LoadBalanc
 	if s.product.Marks().HostNames {
 		return []corev1.LoadBalancerIngress{{Hostname: observed.Address()}}
 	}
-	if len(eips) == 0 {
+	if len(addresses) == 0 {
 		return []corev1.LoadBalancerIngress{{IP: observed.Address(), IPMode: mode}}
 	}
 	var shown []corev1.LoadBalancerIngress
-	for _, ip := range eips {
+	for _, ip := range addresses {
 		shown = append(shown, corev1.LoadBalancerIngress{IP: ip, IPMode: mode})
 	}
 	return shown
@@ -264,7 +264,7 @@ func withoutNames(warnings []string) string {
 // listeners is there. The hash stays away, unless only servers were to change.
 func halfway(s pass, d decision, done result) *controller.Publication {
 	want := s.want.Desired
-	if !done.observed.ConfigKnown || done.observed.Address() == "" || s.want.EIP || d.own().InstanceID != "" {
+	if !done.observed.ConfigKnown || done.observed.Address() == "" || s.want.ShowsBound || d.own().InstanceID != "" {
 		return nil
 	}
 	have := map[model.ListenerKey]bool{}
@@ -274,7 +274,7 @@ func halfway(s pass, d decision, done result) *controller.Publication {
 	if len(want.Listeners) > 0 && !slices.ContainsFunc(want.Listeners, func(l model.Listener) bool { return have[l.Key] }) {
 		return nil
 	}
-	p := publication(s, d.entry.EIPs, done.observed, d.complete() && !d.plan.ChangesConfig())
+	p := publication(s, d.entry.Addresses, done.observed, d.complete() && !d.plan.ChangesConfig())
 	p.Notes.Annotations = nil // What was noted before the first call still holds.
 	return p
 }

@@ -80,7 +80,8 @@ func (s pass) claims() ownership.Claims { return claimsOf(s.svc) }
 // facts are what decides about the load balancer that the Service may have.
 func (s pass) facts() reuse.Service {
 	f := reuse.Service{
-		Namespace: s.svc.Namespace, Name: s.svc.Name, RecordedID: s.svc.Labels[LabelLoadBalancerID], Claims: s.claims(), EIP: s.want.EIP,
+		Namespace: s.svc.Namespace, Name: s.svc.Name, RecordedID: s.svc.Labels[LabelLoadBalancerID], Claims: s.claims(),
+		ShowsBound: s.want.ShowsBound,
 	}
 	for _, i := range s.svc.Status.LoadBalancer.Ingress {
 		f.Published = append(f.Published, s.product.Marks().addressOf(i))
@@ -111,7 +112,7 @@ func (s pass) isTrusted() bool {
 
 // said is all that a refusal depends on, except the load balancer that the Service names.
 func (s pass) said() string {
-	said := []any{s.hash, s.want.EIP, s.want.Lacking, s.svc.Labels[LabelLoadBalancerID], s.svc.Annotations[annotation.Claims]}
+	said := []any{s.hash, s.want.ShowsBound, s.want.Lacking, s.svc.Labels[LabelLoadBalancerID], s.svc.Annotations[annotation.Claims]}
 	for _, ingress := range s.svc.Status.LoadBalancer.Ingress {
 		said = append(said, ingress.IP, ingress.Hostname)
 	}

@@ -48,8 +48,9 @@ type Product interface {
 	// Health returns what the cloud says of the health of each server, once for each listener that it works for. The type of a server is left
 	// out of its key.
 	Health(ctx context.Context, there model.Observed) (map[model.ServerKey][]readiness.Health, error)
-	// EIPs are the elastic addresses that are bound to a load balancer, as they were not longer ago than maxAge; 0 for now.
-	EIPs(ctx context.Context, id string, maxAge time.Duration) ([]string, error)
+	// Addresses are those that are bound to a load balancer, as they were not longer ago than maxAge; 0 for now. none
+	// says, as text for users, what it means for a Service which publishes them that there is none.
+	Addresses(ctx context.Context, id string, maxAge time.Duration) (list []string, none string, err error)
 	// Locked reports, by one read, whether the cloud has locked a load balancer because money is owed for it.
 	Locked(ctx context.Context, id string) (bool, error)
 	// Certificate is the id of the first certificate that a listener names; empty for none.

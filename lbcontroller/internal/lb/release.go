@@ -257,7 +257,7 @@ func (e *engine) kept(policy Policy, r controller.Request, view desired.View, cl
 // the load balancer which is released.
 func isAnothers(shown []string, svc *corev1.Service, view desired.View, address string) bool {
 	return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && address != "" && len(shown) > 0 &&
-		!slices.Contains(shown, address) && !view.PublishesEIP()
+		!slices.Contains(shown, address) && !view.ShowsBound()
 }
 
 // releasable reads the instance to give up. What is remembered only says where to look: its marks may have changed

@@ -168,5 +168,7 @@ func (p Product) CheckSources(ctx context.Context, there model.Observed) ([]neti
 	return sources, nil
 }
 
-// EIPs implements lb.Product: an NLB publishes a name, which leads to its EIPs.
-func (Product) EIPs(context.Context, string, time.Duration) ([]string, error) { return nil, nil }
+// Addresses implements lb.Product: an NLB publishes a name, which leads to its EIPs.
+func (Product) Addresses(context.Context, string, time.Duration) (list []string, none string, err error) {
+	return nil, "", nil
+}

@@ -76,9 +76,10 @@ type Result struct {
 	// OwnGroups are the server groups that a Service would have on a load balancer of its own, if it names one of a
 	// user's.
 	OwnGroups []model.Group
-	// Hostname and EIP say what to publish instead of the address of the instance.
-	Hostname string
-	EIP      bool
+	// Hostname is published instead of the address of the instance. ShowsBound says that the addresses are which are bound
+	// to it.
+	Hostname   string
+	ShowsBound bool
 	// IPMode is that of the published addresses; empty to leave it to the API server.
 	IPMode string
 	// Warnings say what was left out, and WithoutEffect what the user wrote and that has no effect, for people.
@@ -94,13 +95,13 @@ type Result struct {
 // Hash is a digest of all that is configured: the load balancer, and what is published of it.
 func (r Result) Hash() (string, error) {
 	hash, err := r.Desired.ConfigHash()
-	if err != nil || r.Hostname == "" && !r.EIP && r.IPMode == "" {
+	if err != nil || r.Hostname == "" && !r.ShowsBound && r.IPMode == "" {
 		return hash, err
 	}
 	if r.IPMode != "" {
 		hash += " " + r.IPMode // The hash of a Service without it is what it was before there was any.
 	}
-	sum := sha256.Sum224(fmt.Appendf(nil, "%s %q %t", hash, r.Hostname, r.EIP))
+	sum := sha256.Sum224(fmt.Appendf(nil, "%s %q %t", hash, r.Hostname, r.ShowsBound))
 	return model.HashVersion + hex.EncodeToString(sum[:]), nil
 }
 
@@ -261,10 +262,10 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	}
 	return Result{
 		Desired: d, OwnGroups: b.ownGroups(),
-		Hostname: values.Text(annotation.Hostname),
-		EIP:      in.View.PublishesEIP(),
-		IPMode:   values.Text(annotation.IPMode),
-		Warnings: b.warnings, WithoutEffect: b.useless,
+		Hostname:   values.Text(annotation.Hostname),
+		ShowsBound: in.View.ShowsBound(),
+		IPMode:     values.Text(annotation.IPMode),
+		Warnings:   b.warnings, WithoutEffect: b.useless,
 		Coming: b.coming(), Certificates: b.certificates, Lacking: b.lacking,
 	}, nil
 }

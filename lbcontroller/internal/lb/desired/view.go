@@ -112,8 +112,8 @@ func (v View) Preserved() bool { return annotation.Preserved(v.Service.Annotatio
 // SyncPolicy is the policy that the Service asks for, or "".
 func (v View) SyncPolicy() string { return v.Values.Text(annotation.SyncPolicy) }
 
-// PublishesEIP reports whether the EIPs of the load balancer are published instead of its own address.
-func (v View) PublishesEIP() bool {
+// ShowsBound reports whether the addresses that are bound to the load balancer are published instead of its own.
+func (v View) ShowsBound() bool {
 	return v.Values.Has(annotation.ExternalIPType) || v.Values.Has(annotation.EIPID) || v.Values.On(annotation.EIPAllocate)
 }
 

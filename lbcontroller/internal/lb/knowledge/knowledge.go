@@ -123,10 +123,10 @@ type Entry struct {
 	VerifyAt time.Time
 	// RefusedSince is when the Service was refused first; every look since then has refused it again.
 	RefusedSince time.Time
-	// EIPs are the addresses bound to the instance, if they are published, and EIPsUntil is how long that is believed. Nil
-	// if they weren't read.
-	EIPs      []string
-	EIPsUntil time.Time
+	// Addresses are those bound to the instance, if they are published, and AddressesUntil is how long that is believed.
+	// Nil if they weren't read.
+	Addresses      []string
+	AddressesUntil time.Time
 	// doubts is how often the Service had been doubted when the entry was recalled.
 	doubts uint64
 }

@@ -9,11 +9,11 @@ import (
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	var m Memory
-	m.Put(Entry{UID: "u-1", EIPs: []string{"1.2.3.4"}}, &Packer{})
-	if e := m.Get("u-1"); len(e.EIPs) != 1 {
+	m.Put(Entry{UID: "u-1", Addresses: []string{"1.2.3.4"}}, &Packer{})
+	if e := m.Get("u-1"); len(e.Addresses) != 1 {
 		t.Errorf("got %+v", e)
 	}
-	if e := m.Get("u-2"); len(e.EIPs) != 0 {
+	if e := m.Get("u-2"); len(e.Addresses) != 0 {
 		t.Error("a successor of the same name gets what was remembered of its predecessor")
 	}
 	m.Forget()

@@ -37,8 +37,8 @@ type Service struct {
 	Published []string
 	// Claims are noted on the Service.
 	Claims ownership.Claims
-	// EIP reports that the Service publishes EIPs instead of the address of the load balancer.
-	EIP bool
+	// ShowsBound reports that the Service publishes addresses that are bound to the load balancer instead of its own.
+	ShowsBound bool
 }
 
 // Missing refuses a load balancer that doesn't exist among those of a kind. Others are what ids of other kinds begin
@@ -96,7 +96,7 @@ func Taken(svc Service, named, own model.Observed) *Refusal {
 		return &Refusal{Text: fmt.Sprintf("the Service has load balancer %s of its own; to move to load balancer %s, clear status.loadBalancer, "+
 			"and load balancer %s is released: %s", own.InstanceID, named.InstanceID, own.InstanceID, svc.clearStatus())}
 	}
-	if svc.EIP || len(svc.Published) == 0 || slices.Contains(svc.Published, "") || slices.Contains(svc.Published, named.Address()) {
+	if svc.ShowsBound || len(svc.Published) == 0 || slices.Contains(svc.Published, "") || slices.Contains(svc.Published, named.Address()) {
 		return nil
 	}
 	return &Refusal{Text: fmt.Sprintf("the Service publishes %s, which is not the address of load balancer %s; to move there, "+

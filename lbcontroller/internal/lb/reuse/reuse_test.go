@@ -122,7 +122,7 @@ func TestTaken(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			svc := Service{Namespace: "default", Name: "web", Published: tt.published, EIP: tt.eip}
+			svc := Service{Namespace: "default", Name: "web", Published: tt.published, ShowsBound: tt.eip}
 			wantRefusal(t, Taken(svc, observed("lb-1", "1.1.1.1"), observed(tt.own, "")), 0, tt.want...)
 		})
 	}
