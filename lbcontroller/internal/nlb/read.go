@@ -144,8 +144,7 @@ func (p Product) addGroups(ctx context.Context, to *model.Observed, parts observ
 		}
 	}
 	isKnown := func(id string) bool {
-		return id == "" || id == model.DefaultGroup ||
-			slices.ContainsFunc(list, func(g *nlbv1.ServerGroup) bool { return g.GetServerGroupId() == id })
+		return id == "" || slices.ContainsFunc(list, func(g *nlbv1.ServerGroup) bool { return g.GetServerGroupId() == id })
 	}
 	named := slices.DeleteFunc(slices.Concat(parts.IDs, used), isKnown)
 	marked := len(list)
