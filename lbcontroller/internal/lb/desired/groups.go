@@ -107,6 +107,7 @@ func (b *Builder) mappedNames() map[string]string {
 }
 
 func (b *Builder) groups() []model.Group {
+	keepWeights := b.keepWeights || b.Values.On(annotation.IgnoreWeightUpdate)
 	byName, filled, first := map[string]model.Group{}, map[string]string{}, map[string]int32{}
 	for i, port := range b.View.Service.Spec.Ports {
 		if b.refused[i] != "" {
@@ -135,7 +136,7 @@ func (b *Builder) groups() []model.Group {
 		if group.ID == "" {
 			group.Shape, group.Config = shape.Fixed, shape.Config
 		}
-		group.KeepWeights, group.OnlyRemove = b.keepWeights || b.Values.On(annotation.IgnoreWeightUpdate), b.keepChoice
+		group.KeepWeights, group.OnlyRemove = keepWeights, b.keepChoice
 		byName[name] = group
 		b.left = max(b.left, left)
 	}
@@ -143,8 +144,9 @@ func (b *Builder) groups() []model.Group {
 	for _, g := range byName {
 		groups = append(groups, g)
 	}
-	if b.fillsDefaultGroup() {
-		groups = append(groups, b.defaultGroup(groups))
+	if g := builtIn(b, groups); g != nil {
+		g.BuiltIn, g.KeepWeights, g.OnlyRemove = true, keepWeights, b.keepChoice
+		groups = append(groups, *g)
 	}
 	slices.SortFunc(groups, func(a, b model.Group) int { return strings.Compare(a.Name, b.Name) })
 	return groups
@@ -161,19 +163,16 @@ func (b *Builder) refuseShared(name string, one, other int32) {
 	}
 }
 
-// fillsDefaultGroup reports whether the Service says anything of the default server group: its servers are to be there,
-// or to go. On a user's instance they go as they do from server groups that are named no more.
-func (b *Builder) fillsDefaultGroup() bool {
-	return b.Values.On(annotation.DefaultServerGroup) || b.Values.Has(annotation.DefaultServerGroup) && b.Reuse.ID == ""
-}
-
-// defaultGroup has the instances of all ports, each with its highest weight.
-func (b *Builder) defaultGroup(ports []model.Group) model.Group {
-	g := model.Group{
-		ID: model.DefaultGroup, Name: model.DefaultGroup, BuiltIn: true, KeepWeights: b.keepWeights ||
-			b.Values.On(annotation.IgnoreWeightUpdate), OnlyRemove: b.keepChoice,
+// builtIn is the default server group with the instances of all ports, each with its highest weight, if the Service says
+// anything of it: they are to be there, or to go. On a user's instance they go as they do from server groups that are
+// named no more.
+func builtIn(b *Builder, ports []model.Group) *model.Group {
+	isOn := b.Values.On(annotation.DefaultServerGroup)
+	if !isOn && (!b.Values.Has(annotation.DefaultServerGroup) || b.Reuse.ID != "") {
+		return nil
 	}
-	if !b.Values.On(annotation.DefaultServerGroup) || b.View.Mode == backend.Pods {
+	g := &model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup}
+	if !isOn || b.View.Mode == backend.Pods {
 		return g
 	}
 	servers := map[model.ServerKey]model.Server{}
