@@ -91,6 +91,7 @@ func (p Product) Configure(b *desired.Builder) (model.Instance, []model.Listener
 	building.access()
 	building.eip()
 	building.checkFields()
+	building.checkDefaultGroup()
 	return instance, listeners
 }
 

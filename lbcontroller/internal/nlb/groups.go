@@ -30,6 +30,9 @@ func (p Product) Shapes(b *desired.Builder) []desired.Shape {
 	return shapes
 }
 
+// BuiltIn implements desired.Configurer: an NLB has only the server groups that are made for it.
+func (Product) BuiltIn(*desired.Builder, []model.Group) *model.Group { return nil }
+
 // shape is what the server group of a port is.
 func (b builder) shape(port corev1.ServicePort, protocol model.Protocol) desired.Shape {
 	shape := desired.Shape{Protocol: protocol.String(), Addresses: b.addresses()}

@@ -124,6 +124,9 @@ type Configurer interface {
 	// Shapes says what the server groups of the ports are, beside their servers, by the index of the port. It reports no
 	// problem.
 	Shapes(b *Builder) []Shape
+	// BuiltIn is the server group that every load balancer of the kind has, with the servers that are to be in it, beside
+	// those of the ports. It is nil if there is none, or if the Service says nothing of it.
+	BuiltIn(b *Builder, ports []model.Group) *model.Group
 }
 
 // Shape is what a server group is, beside its servers. The zero value is that of a CLB's.
@@ -230,10 +233,6 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	d.EIP = b.eip
 	if !b.View.dual { // Which family a pod lacks doesn't matter then.
 		b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
-	}
-	if b.Values.On(annotation.DefaultServerGroup) && in.View.Mode == backend.Pods {
-		b.NoEffect("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; "+
-			"remove it", annotation.Prefix, annotation.DefaultServerGroup)
 	}
 	if b.Values.On(annotation.AllowHealthChecks) && b.NoRules {
 		b.NoEffect("annotation %s%s has no effect, because securityGroups.allow is off in the configuration: switch it on, or remove it",

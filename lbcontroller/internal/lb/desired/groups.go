@@ -144,7 +144,7 @@ func (b *Builder) groups() []model.Group {
 	for _, g := range byName {
 		groups = append(groups, g)
 	}
-	if g := builtIn(b, groups); g != nil {
+	if g := b.kind.BuiltIn(b, groups); g != nil {
 		g.BuiltIn, g.KeepWeights, g.OnlyRemove = true, keepWeights, b.keepChoice
 		groups = append(groups, *g)
 	}
@@ -161,51 +161,6 @@ func (b *Builder) refuseShared(name string, one, other int32) {
 				"value, or a targetPort each", b.Values.Name(spec.Key), one, other, name)
 		}
 	}
-}
-
-// builtIn is the default server group with the instances of all ports, each with its highest weight, if the Service says
-// anything of it: they are to be there, or to go. On a user's instance they go as they do from server groups that are
-// named no more.
-func builtIn(b *Builder, ports []model.Group) *model.Group {
-	isOn := b.Values.On(annotation.DefaultServerGroup)
-	if !isOn && (!b.Values.Has(annotation.DefaultServerGroup) || b.Reuse.ID != "") {
-		return nil
-	}
-	g := &model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup}
-	if !isOn || b.View.Mode == backend.Pods {
-		return g
-	}
-	servers := map[model.ServerKey]model.Server{}
-	for _, port := range ports {
-		g.Most = max(g.Most, port.Most)
-		for _, s := range port.Servers {
-			if s.Type != model.ECS {
-				continue
-			}
-			s.Port = 0
-			s.Weight, s.Description = max(s.Weight, servers[s.ServerKey].Weight), b.Owner.Group("default")
-			servers[s.ServerKey] = s
-		}
-		g.Draining, g.Staying = withInstances(g.Draining, port.Draining), withInstances(g.Staying, port.Staying)
-		g.KeepLast = g.KeepLast || port.KeepLast
-	}
-	g.Servers = slices.SortedFunc(maps.Values(servers), model.Server.Compare)
-	return g
-}
-
-// withInstances adds the instances among keys, without their ports.
-func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
-	for key := range keys {
-		if key.Type != model.ECS {
-			continue
-		}
-		if to == nil {
-			to = map[model.ServerKey]bool{}
-		}
-		key.Port = 0
-		to[key] = true
-	}
-	return to
 }
 
 // group returns the servers of a port, and how many are left out because the cloud takes no more. The network

@@ -1,0 +1,63 @@
+package clb
+
+import (
+	"maps"
+	"slices"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+)
+
+// BuiltIn implements desired.Configurer: the instances of all ports, each with its highest weight, are to be in the
+// default server group, or to go. On a user's instance they go as they do from server groups that are named no more.
+func (Product) BuiltIn(b *desired.Builder, ports []model.Group) *model.Group {
+	isOn := b.Values.On(annotation.DefaultServerGroup)
+	if !isOn && (!b.Values.Has(annotation.DefaultServerGroup) || b.Reuse.ID != "") {
+		return nil
+	}
+	g := &model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup}
+	if !isOn || b.View.Mode == backend.Pods {
+		return g
+	}
+	servers := map[model.ServerKey]model.Server{}
+	for _, port := range ports {
+		g.Most = max(g.Most, port.Most)
+		for _, s := range port.Servers {
+			if s.Type != model.ECS {
+				continue
+			}
+			s.Port = 0
+			s.Weight, s.Description = max(s.Weight, servers[s.ServerKey].Weight), b.Owner.Group("default")
+			servers[s.ServerKey] = s
+		}
+		g.Draining, g.Staying = withInstances(g.Draining, port.Draining), withInstances(g.Staying, port.Staying)
+		g.KeepLast = g.KeepLast || port.KeepLast
+	}
+	g.Servers = slices.SortedFunc(maps.Values(servers), model.Server.Compare)
+	return g
+}
+
+// withInstances adds the instances among keys, without their ports.
+func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
+	for key := range keys {
+		if key.Type != model.ECS {
+			continue
+		}
+		if to == nil {
+			to = map[model.ServerKey]bool{}
+		}
+		key.Port = 0
+		to[key] = true
+	}
+	return to
+}
+
+// checkDefaultGroup reports the annotation where it means nothing.
+func (b builder) checkDefaultGroup() {
+	if b.Values.On(annotation.DefaultServerGroup) && b.View.Mode == backend.Pods {
+		b.NoEffect("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; "+
+			"remove it", annotation.Prefix, annotation.DefaultServerGroup)
+	}
+}
