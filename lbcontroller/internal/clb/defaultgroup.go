@@ -10,6 +10,10 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
+// defaultGroup is the id and the name, here, of the default server group that every CLB has. Its servers have no port:
+// each listener that forwards to it brings its own. The id is noted on Services, so it must not change.
+const defaultGroup = "default-server-group"
+
 // BuiltIn implements desired.Configurer: the instances of all ports, each with its highest weight, are to be in the
 // default server group, or to go. On a user's instance they go as they do from server groups that are named no more.
 func (Product) BuiltIn(b *desired.Builder, ports []model.Group) *model.Group {
@@ -17,7 +21,7 @@ func (Product) BuiltIn(b *desired.Builder, ports []model.Group) *model.Group {
 	if !isOn && (!b.Values.Has(annotation.DefaultServerGroup) || b.Reuse.ID != "") {
 		return nil
 	}
-	g := &model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup}
+	g := &model.Group{ID: defaultGroup, Name: defaultGroup}
 	if !isOn || b.View.Mode == backend.Pods {
 		return g
 	}

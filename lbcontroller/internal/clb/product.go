@@ -58,8 +58,8 @@ func (Product) Marks() lb.Marks {
 		CreateAPI: "slb/CreateLoadBalancer", Orphans: "orphans",
 		Others: map[string]string{"nlb-": "is an NLB, and the Service asks for a CLB: correct annotation " +
 			annotation.Prefix + annotation.ID + ", or make the Service anew with spec.loadBalancerClass: " + annotation.NLBClass},
-		ListLimit:      "an access control list takes 300 unless the quota of the account was raised",
-		ServersPerCall: serversPerCall}
+		ListLimit:    "an access control list takes 300 unless the quota of the account was raised",
+		BuiltInGroup: defaultGroup, ServersPerCall: serversPerCall}
 }
 
 // Wants implements lb.Product.

@@ -89,7 +89,7 @@ func (p Product) Search(ctx context.Context, q observe.Query) ([]model.Observed,
 func (p Product) reused(ctx context.Context, id string, parts observe.Parts) (model.Observed, error) {
 	found, others, err := p.get(ctx, &slbv1.GetLoadBalancerRequest{
 		LoadBalancerId: id, View: slbv1.View_VIEW_FULL,
-		ServerGroupIds:          slices.DeleteFunc(slices.Clone(parts.IDs), func(id string) bool { return id == model.DefaultGroup }),
+		ServerGroupIds:          slices.DeleteFunc(slices.Clone(parts.IDs), func(id string) bool { return id == defaultGroup }),
 		ServerGroupNamePrefixes: append(slices.Clone(parts.Names), parts.Owner.Group("0")), // No group has it, and no selection is all.
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (p Product) reused(ctx context.Context, id string, parts observe.Parts) (mo
 			delete(found.OtherGroups, g.GetServerGroupId())
 		}
 	}
-	if slices.Contains(parts.IDs, model.DefaultGroup) {
+	if slices.Contains(parts.IDs, defaultGroup) {
 		err = p.addDefault(ctx, &found)
 	}
 	return found, err
@@ -124,7 +124,7 @@ func (p Product) addDefault(ctx context.Context, to *model.Observed) error {
 	if err != nil {
 		return fmt.Errorf("read the default server group of CLB %s: %w", to.InstanceID, err)
 	}
-	g := &slbv1.ServerGroup{ServerGroupId: model.DefaultGroup, Name: model.DefaultGroup}
+	g := &slbv1.ServerGroup{ServerGroupId: defaultGroup, Name: defaultGroup}
 	for _, s := range answer.GetServers() {
 		g.Servers = append(g.Servers, &slbv1.Server{
 			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.Weight, Description: s.GetDescription(),
@@ -213,7 +213,7 @@ func (p Product) groups(ctx context.Context, id string, parts observe.Parts) (mo
 			return model.Observed{}, err
 		}
 	}
-	if slices.Contains(parts.IDs, model.DefaultGroup) {
+	if slices.Contains(parts.IDs, defaultGroup) {
 		if err := p.addDefault(ctx, &result); err != nil {
 			return model.Observed{}, err
 		}

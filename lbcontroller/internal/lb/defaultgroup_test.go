@@ -67,3 +67,13 @@ func TestDefaultGroupOfTwo(t *testing.T) {
 		})
 	}
 }
+
+// TestDefaultGroupIsNoUsers: a port can't be mapped to it, as to a server group of the user's: its servers have no port.
+func TestDefaultGroupIsNoUsers(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.usersCLB(usersLB)
+		w.create(web(naming(usersLB), annotated(annotation.VGroupPort, "default-server-group:80")))
+		check(t, "servers", "", w.byDefault(usersLB))
+		check(t, "conditions", []string{"LoadBalancerReady=False Pending", "Synced=False Invalid"}, w.conditions())
+	})
+}

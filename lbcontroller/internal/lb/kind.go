@@ -21,6 +21,7 @@ func New(cfg Config) controller.Registration {
 	marks := cfg.Product.Marks()
 	cfg.Desired.Fields = cfg.Product.Fields
 	cfg.Desired.Parser, cfg.Desired.DottedNames = annotation.NewParser(marks.Name), marks.DottedNames
+	cfg.Desired.BuiltInGroup = marks.BuiltInGroup
 	if cfg.Shared == nil {
 		cfg.Shared = NewShared(cfg.Gateway, cfg.Desired.VPCID, cfg.Registerer)
 	}

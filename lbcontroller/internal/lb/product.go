@@ -83,6 +83,8 @@ type Marks struct {
 	Others map[string]string
 	// DottedNames gives server groups names as an NLB has them.
 	DottedNames bool
+	// BuiltInGroup is the id of the server group that every load balancer has; empty where there is none.
+	BuiltInGroup string
 	// GroupsApart says that server groups stand by themselves: they can be there before the load balancer, and outlive it.
 	GroupsApart bool
 	// HostNames says that what is published of a load balancer is a host name.

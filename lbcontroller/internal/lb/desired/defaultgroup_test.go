@@ -12,7 +12,6 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
 // TestDefaultGroup: it has every node once, with its highest weight and without a port, if the Service asks for it. Where it asks for it no
@@ -47,7 +46,7 @@ func TestDefaultGroup(t *testing.T) {
 		result := mustBuild(t, testConfig(), svc, ends, node("a"), node("b"))
 		got := "none"
 		for _, g := range result.Desired.Groups {
-			if g.ID != model.DefaultGroup {
+			if g.ID != "default-server-group" {
 				continue
 			}
 			var list []string
@@ -68,7 +67,7 @@ func TestDefaultGroup(t *testing.T) {
 			t.Errorf("%s: warnings %q", name, result.WithoutEffect)
 		}
 	}
-	svc := service(map[string]string{"id": "lb-1", "vgroup-port": model.DefaultGroup + ":80"})
+	svc := service(map[string]string{"id": "lb-1", "vgroup-port": "default-server-group:80"})
 	if _, err := Build(testConfig(), Input{View: testConfig().View(svc), Nodes: backend.New(nil)}); err == nil ||
 		!strings.Contains(err.Error(), "vgroup-port") {
 		t.Errorf("its name is no id of a server group: %v", err)

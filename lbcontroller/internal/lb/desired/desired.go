@@ -50,6 +50,8 @@ type Config struct {
 	Parser annotation.Parser
 	// DottedNames gives server groups names that name the protocol, as NLBs have them; see ownership.Owner.Dotted.
 	DottedNames bool
+	// BuiltInGroup is the id of the server group that every load balancer has, which is no user's; empty if there is none.
+	BuiltInGroup string
 }
 
 // Input is what is known about one Service.
@@ -422,7 +424,7 @@ func (b *Builder) mappedGroups() map[int32]string {
 	mapped := map[int32]string{}
 	for _, p := range b.Values.Pairs(annotation.VGroupPort) {
 		port, err := ParsePort(p.Value)
-		if other, twice := mapped[port]; err != nil || twice && other != p.Key || p.Key == model.DefaultGroup {
+		if other, twice := mapped[port]; err != nil || twice && other != p.Key || p.Key == b.BuiltInGroup {
 			b.Misfit(annotation.VGroupPort, "server group:port,… with ports 1 to 65535 and one server group for each")
 			return nil
 		}

@@ -20,11 +20,13 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 )
 
 func testConfig() Config {
-	return Config{ClusterID: "c", VPCID: "vpc-1", VSwitchIDs: []string{"vsw-a"}}
+	return Config{ClusterID: "c", VPCID: "vpc-1", VSwitchIDs: []string{"vsw-a"},
+		BuiltInGroup: clb.Product{}.Marks().BuiltInGroup}
 }
 
 func node(name string, changes ...func(*corev1.Node)) *corev1.Node {

@@ -39,7 +39,7 @@ func TestDraining(t *testing.T) {
 	}
 	want := map[string]map[model.ServerKey]bool{
 		"k8s/30080/web/default/c": {instance(30080): true, {Type: model.ENI, IP: "10.0.0.3", Port: 8080}: true},
-		model.DefaultGroup:        {instance(0): true},
+		"default-server-group":    {instance(0): true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("draining (-want +got):\n%s", diff)

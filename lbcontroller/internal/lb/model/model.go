@@ -256,11 +256,6 @@ func (s Server) Compare(other Server) int {
 	return cmp.Or(cmp.Compare(s.Type, other.Type), cmp.Compare(s.IP, other.IP), cmp.Compare(s.Port, other.Port))
 }
 
-// DefaultGroup is the id and the name, here, of the default server group that every instance has. It belongs to no
-// Service: it is only filled, as the user's server groups are. Its servers have no port: each listener that forwards to
-// it brings its own.
-const DefaultGroup = "default-server-group"
-
 // Group is a wanted or present server group.
 type Group struct {
 	// ID is known of present groups. A wanted one has it if it is the user's, which is only filled; it serves as its name, too.
