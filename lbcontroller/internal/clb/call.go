@@ -146,16 +146,6 @@ func key(id string, k model.ListenerKey) *slbv1.ListenerKey {
 	return &slbv1.ListenerKey{LoadBalancerId: id, Port: k.Port, Protocol: slbv1.Protocol(k.Protocol)}
 }
 
-func defaultServers(list []model.Server) []*slbv1.DefaultServer {
-	result := make([]*slbv1.DefaultServer, 0, len(list))
-	for _, s := range servers(list) {
-		result = append(result, &slbv1.DefaultServer{
-			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.Weight, Description: s.GetDescription(),
-		})
-	}
-	return result
-}
-
 func servers(list []model.Server) []*slbv1.Server {
 	if !slices.IsSortedFunc(list, model.Server.Compare) {
 		list = slices.SortedFunc(slices.Values(list), model.Server.Compare)

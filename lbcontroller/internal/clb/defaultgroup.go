@@ -1,8 +1,12 @@
 package clb
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"slices"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
@@ -64,4 +68,40 @@ func (b builder) checkDefaultGroup() {
 		b.NoEffect("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; "+
 			"remove it", annotation.Prefix, annotation.DefaultServerGroup)
 	}
+}
+
+// addWantedDefault reads the default server group, too, if it is among the wanted ones and wasn't read yet.
+func (p Product) addWantedDefault(ctx context.Context, found *model.Observed, wanted []model.Group) error {
+	isBuiltIn := func(g model.Group) bool { return g.BuiltIn }
+	if found.InstanceID == "" || !slices.ContainsFunc(wanted, isBuiltIn) || slices.ContainsFunc(found.Groups, isBuiltIn) {
+		return nil
+	}
+	return p.addDefault(ctx, found)
+}
+
+func (p Product) addDefault(ctx context.Context, to *model.Observed) error {
+	answer, err := p.Gateway.ServerGroups.GetDefaultServerGroup(ctx, &slbv1.GetDefaultServerGroupRequest{LoadBalancerId: to.InstanceID})
+	if err != nil {
+		return fmt.Errorf("read the default server group of CLB %s: %w", to.InstanceID, err)
+	}
+	g := &slbv1.ServerGroup{ServerGroupId: defaultGroup, Name: defaultGroup}
+	for _, s := range answer.GetServers() {
+		g.Servers = append(g.Servers, &slbv1.Server{
+			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.Weight, Description: s.GetDescription(),
+		})
+	}
+	filled := group(g)
+	filled.BuiltIn = true
+	to.Groups = append(to.Groups, filled)
+	return nil
+}
+
+func defaultServers(list []model.Server) []*slbv1.DefaultServer {
+	result := make([]*slbv1.DefaultServer, 0, len(list))
+	for _, s := range servers(list) {
+		result = append(result, &slbv1.DefaultServer{
+			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.Weight, Description: s.GetDescription(),
+		})
+	}
+	return result
 }

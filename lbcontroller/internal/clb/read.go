@@ -110,32 +110,6 @@ func (p Product) reused(ctx context.Context, id string, parts observe.Parts) (mo
 	return found, err
 }
 
-// addWantedDefault reads the default server group, too, if it is among the wanted ones and wasn't read yet.
-func (p Product) addWantedDefault(ctx context.Context, found *model.Observed, wanted []model.Group) error {
-	isBuiltIn := func(g model.Group) bool { return g.BuiltIn }
-	if found.InstanceID == "" || !slices.ContainsFunc(wanted, isBuiltIn) || slices.ContainsFunc(found.Groups, isBuiltIn) {
-		return nil
-	}
-	return p.addDefault(ctx, found)
-}
-
-func (p Product) addDefault(ctx context.Context, to *model.Observed) error {
-	answer, err := p.Gateway.ServerGroups.GetDefaultServerGroup(ctx, &slbv1.GetDefaultServerGroupRequest{LoadBalancerId: to.InstanceID})
-	if err != nil {
-		return fmt.Errorf("read the default server group of CLB %s: %w", to.InstanceID, err)
-	}
-	g := &slbv1.ServerGroup{ServerGroupId: defaultGroup, Name: defaultGroup}
-	for _, s := range answer.GetServers() {
-		g.Servers = append(g.Servers, &slbv1.Server{
-			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.Weight, Description: s.GetDescription(),
-		})
-	}
-	filled := group(g)
-	filled.BuiltIn = true
-	to.Groups = append(to.Groups, filled)
-	return nil
-}
-
 // get reads an instance. A vServer group whose servers weren't read is no part of the result.
 func (p Product) get(ctx context.Context, request *slbv1.GetLoadBalancerRequest) (found model.Observed,
 	others []*slbv1.ServerGroup, err error) {
