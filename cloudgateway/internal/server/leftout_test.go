@@ -114,67 +114,6 @@ func TestNothingIsLeftOut(t *testing.T) {
 	s.sends()
 }
 
-// sends looks whether each field of a request that changes something, also of the messages in it, is read where requests of the product are
-// carried out.
-func (s source) sends() {
-	onlyAnswered := []string{"PublicIpv4Address", "Ipv6Address", "NetworkInterfaceId"} // Messages in requests have these, too.
-	read := map[string]map[string]bool{}
-	for _, m := range method.All() {
-		product, _, _ := strings.Cut(m.Service, ".v1.")
-		if m.Reads() || product == "common" {
-			continue
-		}
-		if read[product] == nil {
-			var text string
-			for _, dir := range []string{product, product + "/*", "write", "cloud", "rpc", "replay"} {
-				text += s.all("cloudgateway/internal/" + dir + "/*.go")
-			}
-			read[product] = fieldsRead(text)
-		}
-		for _, path := range paths(m.Descriptor.Input(), "") {
-			field := goName(path[strings.LastIndex(path, ".")+1:])
-			isInner := strings.Contains(path, ".")
-			if read[product][field] || isInner && slices.Contains(onlyAnswered, field) || s.said[product+field] {
-				continue
-			}
-			s.said[product+field] = true
-			s.t.Errorf("cloudgateway/internal/%s: the field %s of %s is not sent", product, path, m.Descriptor.Input().Name())
-		}
-	}
-}
-
-// fieldsRead are the fields of messages that a source reads, and not those that it fills, by "&h.Url" or "h.Url = ".
-// Those of CLB's listeners stand in a table by their names in the proto.
-func fieldsRead(text string) map[string]bool {
-	names := map[string]bool{}
-	for _, found := range regexp.MustCompile(`Field: +"([a-z_.0-9]+)"`).FindAllStringSubmatch(text, -1) {
-		names[goName(found[1][strings.LastIndex(found[1], ".")+1:])] = true
-	}
-	for _, found := range regexp.MustCompile(`\.Get(\w+)\(\)`).FindAllStringSubmatch(text, -1) {
-		names[found[1]] = true
-	}
-	for _, at := range regexp.MustCompile(`(&?)\b[\w.]+\.(\w+)\b`).FindAllStringSubmatchIndex(text, -1) {
-		isFilled := at[2] < at[3] || regexp.MustCompile(`^\s*(=[^=]|,.* = )`).MatchString(text[at[1]:min(len(text), at[1]+80)])
-		if !isFilled {
-			names[text[at[4]:at[5]]] = true
-		}
-	}
-	return names
-}
-
-// paths are the fields of a message and of those in it.
-func paths(m protoreflect.MessageDescriptor, prefix string) (list []string) {
-	for i := range m.Fields().Len() {
-		f := m.Fields().Get(i)
-		path := prefix + string(f.Name())
-		list = append(list, path)
-		if inner := f.Message(); inner != nil && inner.ParentFile().Package() == m.ParentFile().Package() && strings.Count(path, ".") < 3 {
-			list = append(list, paths(inner, path+".")...)
-		}
-	}
-	return list
-}
-
 // kindsOfOwners are the names of the kinds that scopes can look at.
 func kindsOfOwners() (kinds []string) {
 	for _, owner := range New(Config{Shared: cloud.Shared{Logger: slog.New(slog.DiscardHandler)}}).owners {
