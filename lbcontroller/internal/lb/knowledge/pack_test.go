@@ -38,7 +38,7 @@ func TestServersAreRemembered(t *testing.T) {
 		"no groups":  nil,
 		"no servers": {{ID: "rsp-1", Name: "one"}},
 		"alike":      {{ID: "rsp-1", Name: "one", Servers: instances(300, 30080, "mine")}, {ID: "rsp-2", Servers: instances(2, 0, "")}},
-		"mixed":      {{ID: "rsp-1", Held: true, Servers: mixed}},
+		"mixed":      {{ID: "rsp-1", Held: true, BuiltIn: true, Servers: mixed}},
 		"empty one":  {{Servers: []model.Server{{}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
