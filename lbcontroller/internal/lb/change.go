@@ -134,36 +134,6 @@ func (c changer) moveOut(ctx context.Context, s pass, own model.Observed, done r
 	return s, done
 }
 
-// releaseEIPs gives up the EIPs of a load balancer that the Service has no more, as it was deleted by hand before the Service moved.
-func (c changer) releaseEIPs(ctx context.Context, s pass) error {
-	if !s.policy.allowsDeletions() {
-		return nil
-	}
-	eips, there, err := c.eipsToRelease(ctx, s, model.Nothing())
-	if err != nil || eips.Empty() {
-		return err
-	}
-	if _, err := s.confirmed(ctx); err != nil {
-		return err
-	}
-	_, err = c.releaseBeside(ctx, s.key, eips, there)
-	return err
-}
-
-// eipsToRelease reads the EIPs that are noted on a Service which gives up a load balancer, or has none any more, and
-// returns the way to give them up, too. With what is preserved they stay.
-func (c changer) eipsToRelease(ctx context.Context, s pass, there model.Observed) (plan.Plan, model.Observed, error) {
-	w := s.view.EIP()
-	if w == nil || s.view.Preserved() {
-		return plan.Plan{}, there, nil
-	}
-	w.ID, w.Allocate = "", false
-	if err := c.findEIPs(ctx, &there, c.markOf(string(s.svc.UID)), w); err != nil {
-		return plan.Plan{}, there, err
-	}
-	return plan.ReleaseEIPs(c.product, w, there), there, nil
-}
-
 // releaseOwn gives up the Service's own load balancer. Its address can't be had back, so the Service is read anew
 // before.
 func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pass, error) {

@@ -381,26 +381,6 @@ func (w *orphans) users(ctx context.Context) (list []model.Observed, err error) 
 	return list, nil
 }
 
-// tellEIPs says of EIPs that were allocated for a Service which doesn't ask for them and doesn't note them that they
-// are there. Nothing is done about one: the user may have named it by its id, so that it is the user's, and its
-// address can't be had back.
-func (w *orphans) tellEIPs(view desired.View, mine []model.Thing) {
-	asked := view.EIP()
-	var ids []string
-	for _, t := range mine {
-		if t.Kind == model.ThingEIP && (asked == nil || !asked.Made && !slices.Contains(asked.Users, t.ID)) {
-			ids = append(ids, t.ID)
-		}
-	}
-	if len(ids) == 0 {
-		w.events.Resolve(view.Service, controller.ReasonEIPLeft)
-		return
-	}
-	w.events.Warning(view.Service, controller.ReasonEIPLeft, fmt.Sprintf("EIP %s was allocated for the Service, which "+
-		"doesn't ask for it any more: unbind and release it in the console, or take its tag %s off if it is yours",
-		strings.Join(ids, ", "), ownership.TagService))
-}
-
 // remind notes on Services what was made for them, where they lack the note, and has them compared. What is about to go
 // looks for itself.
 func (w *orphans) remind(ctx context.Context, things []model.Thing, services []*corev1.Service) error {

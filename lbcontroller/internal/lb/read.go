@@ -87,17 +87,6 @@ func (r reader) complete(ctx context.Context, found *model.Observed, want *model
 	return r.findEIPs(ctx, found, r.markOf(want.UID), want.EIP)
 }
 
-// findEIPs reads the EIPs that concern a Service with the load balancer that was found.
-func (r reader) findEIPs(ctx context.Context, found *model.Observed, mark observe.Mark, w *model.WantedEIP) error {
-	store, ok := r.Reader.(observe.EIPReader)
-	if !ok {
-		return nil
-	}
-	eips, err := store.FindEIPs(ctx, mark, found.InstanceID, w)
-	found.EIPs, found.EIPsKnown = eips, err == nil
-	return err
-}
-
 // markOf is what things made for a Service bear.
 func (r reader) markOf(uid string) observe.Mark {
 	return observe.Mark{DefaultName: ownership.DefaultName(uid), ClusterID: r.clusterID}
