@@ -23,15 +23,15 @@ import (
 const slbInstance = "SlbInstance"
 
 var (
-	_ observe.EIPReader = Product{}
-	_ plan.EIPDiffer    = Product{}
+	_ observe.BoundReader = Product{}
+	_ plan.Binder         = Product{}
 )
 
 // eip asks for an EIP for an intranet CLB.
 func (b builder) eip() {
-	v, w := b.Values, b.View.EIP()
+	v, w := b.Values, b.View.Binding()
 	if !w.IsAsked() {
-		b.BindEIP(w)
+		b.Binds(w)
 		return
 	}
 	key := annotation.EIPAllocate
@@ -39,23 +39,25 @@ func (b builder) eip() {
 		key = annotation.EIPID
 	}
 	switch {
-	case w.ID != "" && w.Allocate:
+	case w.ID != "" && w.Own:
 		b.Misfit(annotation.EIPAllocate, "off, or remove annotation "+annotation.Prefix+annotation.EIPID)
 	case b.Reuse.ID != "":
 		b.Misfit(key, "it without annotation "+annotation.Prefix+annotation.ID+": bind an EIP to your CLB in the console")
 	case v.Text(annotation.AddressType) != "intranet" || v.Text(annotation.IPVersion) == "ipv6":
 		b.Misfit(key, "it together with annotation "+annotation.Prefix+annotation.AddressType+": intranet, and not with ip-version ipv6")
 	}
-	w.Bandwidth, _ = v.Number(annotation.EIPBandwidth)
-	w.ChargeType = chargeTypes()[v.Text(annotation.EIPChargeType)]
+	var asked wish
+	asked.Bandwidth, _ = v.Number(annotation.EIPBandwidth)
+	asked.ChargeType = chargeTypes()[v.Text(annotation.EIPChargeType)]
 	if b.NoEIPs {
-		w.Forbidden = "no EIP is bound, because eips.enabled is off in the configuration; switch it on, or remove annotation " +
+		asked.Forbidden = "no EIP is bound, because eips.enabled is off in the configuration; switch it on, or remove annotation " +
 			annotation.Prefix + key
 	}
 	if b.DisablePublic {
-		w.Forbidden = "no EIP is bound, as public load balancers are disabled in this cluster; remove annotation " + annotation.Prefix + key
+		asked.Forbidden = "no EIP is bound, as public load balancers are disabled in this cluster; remove annotation " + annotation.Prefix + key
 	}
-	b.BindEIP(w)
+	w.Config = asked
+	b.Binds(w)
 }
 
 // chargeTypes are the values of the annotation.
@@ -68,13 +70,14 @@ func chargeTypes() map[string]int32 {
 
 // otherEIP says that the EIP that was allocated isn't as is asked now.
 func otherEIP(v annotation.Values, there model.Observed) (warnings []string) {
-	e, isThere := wantedEIP(there, &model.WantedEIP{Allocate: v.On(annotation.EIPAllocate)})
+	found, isThere := wantedEIP(there, &model.Binding{Own: v.On(annotation.EIPAllocate)})
 	if !isThere {
 		return nil
 	}
+	e := eipOf(found)
 	differs := func(key, have string) {
 		warnings = append(warnings, fmt.Sprintf("annotation %s%s has no effect: EIP %s is allocated with %s; change it in the console, or "+
-			"release it by annotation %s: off before", annotation.Prefix, key, e.ID, have, annotation.EIPAllocate))
+			"release it by annotation %s: off before", annotation.Prefix, key, found.ID, have, annotation.EIPAllocate))
 	}
 	if n, asked := v.Number(annotation.EIPBandwidth); asked && n != e.Bandwidth {
 		differs(annotation.EIPBandwidth, fmt.Sprintf("%d Mbit/s", e.Bandwidth))
@@ -87,8 +90,9 @@ func otherEIP(v annotation.Values, there model.Observed) (warnings []string) {
 	return warnings
 }
 
-// FindEIPs implements observe.EIPReader.
-func (p Product) FindEIPs(ctx context.Context, mark observe.Mark, loadBalancer string, w *model.WantedEIP) ([]model.EIP, error) {
+// FindBound implements observe.BoundReader.
+func (p Product) FindBound(ctx context.Context, mark observe.Mark, loadBalancer string, w *model.Binding) (
+	[]model.Bound, error) {
 	var requests []*vpcv1.ListEipsRequest
 	if len(w.Users) > 0 {
 		requests = append(requests, &vpcv1.ListEipsRequest{AllocationIds: w.Users})
@@ -99,7 +103,7 @@ func (p Product) FindEIPs(ctx context.Context, mark observe.Mark, loadBalancer s
 	if w.IsAsked() && loadBalancer != "" {
 		requests = append(requests, &vpcv1.ListEipsRequest{AssociatedInstanceType: slbInstance, AssociatedInstanceId: loadBalancer})
 	}
-	var found []model.EIP
+	var found []model.Bound
 	for _, request := range requests {
 		answer, err := p.Gateway.Eips.ListEips(ctx, request)
 		if err != nil {
@@ -107,22 +111,23 @@ func (p Product) FindEIPs(ctx context.Context, mark observe.Mark, loadBalancer s
 		}
 		for _, e := range answer.GetEips() {
 			// A filter of the cloud is no proof.
-			if one := eipOf(mark, e); one.Ours || len(request.GetTags()) == 0 {
+			if one := presentEIP(mark, e); one.Ours || len(request.GetTags()) == 0 {
 				found = append(found, one)
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b model.EIP) int { return cmp.Compare(a.ID, b.ID) })
-	return slices.CompactFunc(found, func(a, b model.EIP) bool { return a.ID == b.ID }), nil
+	slices.SortFunc(found, func(a, b model.Bound) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(found, func(a, b model.Bound) bool { return a.ID == b.ID }), nil
 }
 
-// eipOf is an EIP, by its marks. One that somebody has renamed is that person's.
-func eipOf(mark observe.Mark, e *vpcv1.Eip) model.EIP {
+// presentEIP is an EIP, by its marks. One that somebody has renamed is that person's.
+func presentEIP(mark observe.Mark, e *vpcv1.Eip) model.Bound {
 	marked := slices.ContainsFunc(e.GetTags(), func(t *commonv1.Tag) bool { return t.GetKey() == ownership.TagService })
-	return model.EIP{
-		ID: e.GetAllocationId(), BoundTo: e.GetInstanceId(), BoundType: e.GetInstanceType(),
+	return model.Bound{
+		ID: e.GetAllocationId(), To: e.GetInstanceId(),
 		Ours:   mark.Made(listPrefix, e.GetName(), e.GetTags()),
-		Others: marked && !mark.On(e.GetTags()), Bandwidth: e.GetBandwidthMbps(), ChargeType: int32(e.GetInternetChargeType()),
+		Others: marked && !mark.On(e.GetTags()),
+		Config: eip{Type: e.GetInstanceType(), Bandwidth: e.GetBandwidthMbps(), ChargeType: int32(e.GetInternetChargeType())},
 	}
 }
 
@@ -144,9 +149,9 @@ func (p Product) callEIP(ctx context.Context, w apply.Work, now model.Observed, 
 		if err != nil {
 			return plan.Result{}, err
 		}
-		made := eipOf(mark, answer.GetEip())
+		made := presentEIP(mark, answer.GetEip())
 		made.Ours = true
-		return plan.Result{EIP: &made}, nil
+		return plan.Result{Bound: &made}, nil
 	case BindEIP:
 		_, err = p.Gateway.Eips.AssociateEip(ctx, &vpcv1.AssociateEipRequest{
 			AllocationId: a.Resolve(now), InstanceId: now.InstanceID, InstanceType: slbInstance,

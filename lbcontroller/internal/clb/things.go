@@ -22,7 +22,7 @@ func (Product) Beside(there model.Observed) []model.ThingKind {
 	if present(there).GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTERNET {
 		return []model.ThingKind{model.ThingList}
 	}
-	return []model.ThingKind{model.ThingEIP, model.ThingList}
+	return []model.ThingKind{model.ThingBound, model.ThingList}
 }
 
 // Things implements observe.Reader. Lists and EIPs have names alike.
@@ -44,7 +44,7 @@ func (p Product) Things(ctx context.Context, kind model.ThingKind, clusterID str
 		for _, l := range found.GetAccessControlLists() {
 			add(l.GetAclId(), l.GetName(), l.GetTags(), "")
 		}
-	case model.ThingEIP:
+	case model.ThingBound:
 		var found *vpcv1.ListEipsResponse
 		found, err = p.Gateway.Eips.ListEips(ctx, &vpcv1.ListEipsRequest{Tags: tags, MaxAge: age})
 		for _, e := range found.GetEips() {

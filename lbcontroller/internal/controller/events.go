@@ -44,7 +44,7 @@ const (
 	// Warning: no EIP was found; the address of the load balancer is published instead.
 	ReasonAddress = "FailedSetEIPAddress"
 	// Warning: an EIP that was allocated for the Service is there, and the Service doesn't ask for it any more.
-	ReasonEIPLeft = "UnusedEIP"
+	ReasonUnused = "UnusedEIP"
 	// Normal: annotations of the controller were changed; it looks at the load balancer.
 	ReasonAnnotation = "AnnotationChanged"
 	// Normal: the spec of the Service was changed; it looks at the load balancer.

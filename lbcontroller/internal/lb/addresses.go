@@ -47,7 +47,7 @@ func (e *engine) addresses(ctx context.Context, s pass, entry *knowledge.Entry, 
 		trouble := controller.Failure(controller.ReasonAddress, err)
 		return addresses{list: entry.Addresses, trouble: &trouble, unknown: true}
 	}
-	asked := s.want.Desired.EIP.IsAsked()
+	asked := s.want.Desired.Binding.IsAsked()
 	if asked && entry.Addresses != nil && !slices.Equal(entry.Addresses, list) {
 		entry.VerifyAt = time.Now().Add(addressesPause) // Somebody has bound another, or none.
 	}

@@ -14,63 +14,65 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
-// findEIPs reads the EIPs that concern a Service with the load balancer that was found.
-func (r reader) findEIPs(ctx context.Context, found *model.Observed, mark observe.Mark, w *model.WantedEIP) error {
-	store, ok := r.Reader.(observe.EIPReader)
+// findBound reads the bound things that concern a Service with the load balancer that was found.
+func (r reader) findBound(ctx context.Context, found *model.Observed, mark observe.Mark, b *model.Binding) error {
+	store, ok := r.Reader.(observe.BoundReader)
 	if !ok {
 		return nil
 	}
-	eips, err := store.FindEIPs(ctx, mark, found.InstanceID, w)
-	found.EIPs, found.EIPsKnown = eips, err == nil
+	bound, err := store.FindBound(ctx, mark, found.InstanceID, b)
+	found.Bound, found.BoundKnown = bound, err == nil
 	return err
 }
 
-// releaseEIPs gives up the EIPs of a load balancer that the Service has no more, as it was deleted by hand before the Service moved.
-func (c changer) releaseEIPs(ctx context.Context, s pass) error {
+// releaseBound gives up what was bound to a load balancer that the Service has no more, as it was deleted by hand
+// before the Service moved.
+func (c changer) releaseBound(ctx context.Context, s pass) error {
 	if !s.policy.allowsDeletions() {
 		return nil
 	}
-	eips, there, err := c.eipsToRelease(ctx, s, model.Nothing())
-	if err != nil || eips.Empty() {
+	bound, there, err := c.boundToRelease(ctx, s, model.Nothing())
+	if err != nil || bound.Empty() {
 		return err
 	}
 	if _, err := s.confirmed(ctx); err != nil {
 		return err
 	}
-	_, err = c.releaseBeside(ctx, s.key, eips, there)
+	_, err = c.releaseBeside(ctx, s.key, bound, there)
 	return err
 }
 
-// eipsToRelease reads the EIPs that are noted on a Service which gives up a load balancer, or has none any more, and
-// returns the way to give them up, too. With what is preserved they stay.
-func (c changer) eipsToRelease(ctx context.Context, s pass, there model.Observed) (plan.Plan, model.Observed, error) {
-	w := s.view.EIP()
-	if w == nil || s.view.Preserved() {
+// boundToRelease reads what is noted as bound on a Service which gives up a load balancer, or has none any more, and
+// returns the way to give that up, too. With what is preserved it stays.
+func (c changer) boundToRelease(ctx context.Context, s pass, there model.Observed) (
+	plan.Plan, model.Observed, error) {
+	b := s.view.Binding()
+	if b == nil || s.view.Preserved() {
 		return plan.Plan{}, there, nil
 	}
-	w.ID, w.Allocate = "", false
-	if err := c.findEIPs(ctx, &there, c.markOf(string(s.svc.UID)), w); err != nil {
+	b.ID, b.Own = "", false
+	if err := c.findBound(ctx, &there, c.markOf(string(s.svc.UID)), b); err != nil {
 		return plan.Plan{}, there, err
 	}
-	return plan.ReleaseEIPs(c.product, w, there), there, nil
+	return plan.ReleaseBound(c.product, b, there), there, nil
 }
 
-// tellEIPs says of EIPs that were allocated for a Service which doesn't ask for them and doesn't note them that they
-// are there. Nothing is done about one: the user may have named it by its id, so that it is the user's, and its
+// reportUnused says of things that were made for a Service to be bound, and that it neither asks for nor notes, that
+// they are there. Nothing is done about one: the user may have named it by its id, so that it is the user's, and its
 // address can't be had back.
-func (w *orphans) tellEIPs(view desired.View, mine []model.Thing) {
-	asked := view.EIP()
+func (w *orphans) reportUnused(view desired.View, mine []model.Thing) {
+	asked := view.Binding()
 	var ids []string
 	for _, t := range mine {
-		if t.Kind == model.ThingEIP && (asked == nil || !asked.Made && !slices.Contains(asked.Users, t.ID)) {
+		if t.Kind == model.ThingBound && (asked == nil || !asked.Made && !slices.Contains(asked.Users, t.ID)) {
 			ids = append(ids, t.ID)
 		}
 	}
 	if len(ids) == 0 {
-		w.events.Resolve(view.Service, controller.ReasonEIPLeft)
+		w.events.Resolve(view.Service, controller.ReasonUnused)
 		return
 	}
-	w.events.Warning(view.Service, controller.ReasonEIPLeft, fmt.Sprintf("EIP %s was allocated for the Service, which "+
+	w.events.Warning(view.Service, controller.ReasonUnused, fmt.Sprintf("%s %s was allocated for the Service, which "+
 		"doesn't ask for it any more: unbind and release it in the console, or take its tag %s off if it is yours",
-		strings.Join(ids, ", "), ownership.TagService))
+		model.ThingBound, strings.Join(ids, ", "), ownership.TagService))
 }

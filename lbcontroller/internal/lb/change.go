@@ -150,9 +150,9 @@ func (c changer) releaseOwn(ctx context.Context, s pass, own model.Observed) (pa
 	if err != nil {
 		return s, err
 	}
-	eips, own, err := c.eipsToRelease(ctx, s, own)
+	bound, own, err := c.boundToRelease(ctx, s, own)
 	if err == nil {
-		own, err = c.releaseBeside(ctx, s.key, eips, own)
+		own, err = c.releaseBeside(ctx, s.key, bound, own)
 	}
 	if err != nil {
 		return s, err

@@ -202,7 +202,7 @@ func (d Drift) split(s pass, p plan.Plan) (rest plan.Plan, reported []plan.Actio
 		switch {
 		case starts && d.ReportStopped && stopped && !slices.Contains(strings.Split(making, ","), plan.KeyText(start.Key)):
 			return true
-		case part == plan.PartInstance && verb == plan.VerbChange, part == plan.PartEIP:
+		case part == plan.PartInstance && verb == plan.VerbChange, part == plan.PartBound:
 			return d.ReportInstance && inPlace
 		case part == plan.PartListener, part == plan.PartCertificate, part == plan.PartAccess:
 			return d.ReportListeners && inPlace

@@ -155,7 +155,7 @@ func (e *engine) act(ctx context.Context, s pass, d decision, lacks missing) con
 		s, done = e.moveOut(ctx, s, d.own(), done)
 	}
 	if done.err == nil && d.read && s.want.Desired.Reuse.ID != "" && d.own().InstanceID == "" {
-		done.err = e.releaseEIPs(ctx, s)
+		done.err = e.releaseBound(ctx, s)
 	}
 	if done.err != nil {
 		return e.fail(ctx, s, d, done)

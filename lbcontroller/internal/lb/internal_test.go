@@ -79,8 +79,8 @@ func TestGoneAmongFailures(t *testing.T) {
 // look at once: it would do so again, without end.
 func TestLooksAreAhead(t *testing.T) {
 	t.Parallel()
-	eip, past, ahead := &model.WantedEIP{}, time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
-	s := pass{svc: &corev1.Service{}, want: desired.Result{Desired: &model.Desired{EIP: eip}, ShowsBound: true},
+	binding, past, ahead := &model.Binding{}, time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
+	s := pass{svc: &corev1.Service{}, want: desired.Result{Desired: &model.Desired{Binding: binding}, ShowsBound: true},
 		entry: knowledge.Entry{Addresses: []string{"203.0.113.1"}, AddressesUntil: past, VerifyAt: ahead}}
 	for name, looks := range map[string][]controller.Look{
 		"reports": s.looks(), "invalid": outcomeOfRefusal(s, &desired.InvalidError{Problems: []string{"wrong"}}).Looks,

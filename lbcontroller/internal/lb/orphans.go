@@ -191,13 +191,15 @@ func (w *orphans) delete(ctx context.Context, o orphan.Orphan, services []*corev
 // deleteWhole deletes a load balancer with what stands beside it.
 func (w *orphans) deleteWhole(ctx context.Context, o orphan.Orphan, observed model.Observed) error {
 	mark := observe.Mark{DefaultName: o.Mark, ClusterID: w.clusterID}
-	beside := plan.Beside{EIP: &model.WantedEIP{Made: true}, Kind: w.product, GroupsApart: w.product.Marks().GroupsApart}
-	err := w.findEIPs(ctx, &observed, mark, beside.EIP)
+	beside := plan.Beside{
+		Binding: &model.Binding{Made: true}, Kind: w.product, GroupsApart: w.product.Marks().GroupsApart,
+	}
+	err := w.findBound(ctx, &observed, mark, beside.Binding)
 	if err != nil {
 		return err
 	}
 	// One that isn't bound may be the user's, who has named it by its id before.
-	observed.EIPs = slices.DeleteFunc(observed.EIPs, func(e model.EIP) bool { return e.BoundTo != observed.InstanceID })
+	observed.Bound = slices.DeleteFunc(observed.Bound, func(b model.Bound) bool { return b.To != observed.InstanceID })
 	first, _ := beside.Release(observed)
 	if observed, err = w.releaseBeside(ctx, "", first, observed); err != nil {
 		return err
@@ -250,7 +252,7 @@ func (w *orphans) deleteThing(ctx context.Context, o orphan.Orphan, services []*
 	if there, err = w.releaseBeside(ctx, "", p, there); err != nil {
 		return "", err
 	}
-	if len(there.Groups)+len(there.Lists)+len(there.EIPs)+len(there.Failed) > 0 {
+	if len(there.Groups)+len(there.Lists)+len(there.Bound)+len(there.Failed) > 0 {
 		return "something else uses it, or it is protected", nil
 	}
 	w.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone,
@@ -280,7 +282,7 @@ func (w *orphans) thing(ctx context.Context, o orphan.Orphan, members map[string
 		}
 	case model.ThingFailed:
 		there.Failed = []model.Thing{{Kind: o.Thing, ID: o.LoadBalancer, Name: o.Name, Mark: o.Mark}}
-	case model.ThingEIP, model.ThingLeft: // These are never deleted; see orphan.Find and orphan.OnUsers.
+	case model.ThingBound, model.ThingLeft: // These are never deleted; see orphan.Find and orphan.OnUsers.
 	}
 	_, p = plan.Beside{}.Release(there)
 	for _, g := range there.Groups { // One that a listener has come to use keeps its servers.
@@ -395,11 +397,11 @@ func (w *orphans) remind(ctx context.Context, things []model.Thing, services []*
 			continue
 		}
 		view := w.desired.View(svc)
-		w.tellEIPs(view, mine)
+		w.reportUnused(view, mine)
 		if len(mine) == 0 {
 			continue
 		}
-		notes := unnoted(view, slices.DeleteFunc(mine, func(t model.Thing) bool { return t.Kind == model.ThingEIP }))
+		notes := unnoted(view, slices.DeleteFunc(mine, func(t model.Thing) bool { return t.Kind == model.ThingBound }))
 		if len(notes.Annotations) == 0 || policyOf(view, w.policy) == PolicyReport {
 			continue
 		}

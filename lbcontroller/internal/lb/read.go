@@ -80,11 +80,11 @@ func (r reader) complete(ctx context.Context, found *model.Observed, want *model
 	if err := r.Complete(ctx, found, want); err != nil {
 		return err
 	}
-	if want.EIP == nil || want.Reuse.ID != "" {
-		found.EIPsKnown = true
+	if want.Binding == nil || want.Reuse.ID != "" {
+		found.BoundKnown = true
 		return nil
 	}
-	return r.findEIPs(ctx, found, r.markOf(want.UID), want.EIP)
+	return r.findBound(ctx, found, r.markOf(want.UID), want.Binding)
 }
 
 // markOf is what things made for a Service bear.

@@ -52,7 +52,7 @@ func (e *engine) possessions(ctx context.Context, r controller.Request, view des
 		Kind:  e.Product, Preserve: view.Preserved(), GroupsApart: e.Product.Marks().GroupsApart, Used: p.another.UsedGroups(),
 	}
 	p.instance = plan.Release(e.Product, p.observed, keptFor(view, p.beside.Owner))
-	if p.observed, p.beside.EIP, err = e.beside(ctx, view, p.observed); err != nil {
+	if p.observed, p.beside.Binding, err = e.beside(ctx, view, p.observed); err != nil {
 		return p, err
 	}
 	p.first, p.last = p.beside.Release(p.observed)

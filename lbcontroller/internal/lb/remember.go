@@ -31,7 +31,7 @@ func nextCheck(s pass, e knowledge.Entry, complete bool) time.Duration {
 	switch refused, is := e.Known.(knowledge.Refused); {
 	case is && refused.Again > 0:
 		interval = min(interval, max(firstRetry, min(time.Since(e.RefusedSince), refused.Again)))
-	case is, (s.view.Reused() != "" || s.want.Desired != nil && s.want.Desired.EIP != nil) && e.Noted == "":
+	case is, (s.view.Reused() != "" || s.want.Desired != nil && s.want.Desired.Binding != nil) && e.Noted == "":
 		interval = min(interval, retryRefused)
 	}
 	return time.Duration(share * float64(interval))

@@ -24,7 +24,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
-// What stands beside load balancers (access lists, EIPs, server groups of a kind where these stand by themselves,
+// What stands beside load balancers (access lists, what is bound to them, server groups of a kind where these stand by themselves,
 // load balancers that could not be made) has one way for all its kinds. Its marks in the cloud say whose it is: both
 // tags, and its name. What is noted on a Service only spares looking: a note can be lost, and is written again by the
 // marks.
@@ -54,20 +54,20 @@ func isUnreadable(err error) bool {
 }
 
 // beside reads what stands beside the load balancer of a Service that gives up what it has, and says what the Service
-// may have of EIPs; nil for none. Server groups were read with the load balancer.
+// may have bound; nil for nothing. Server groups were read with the load balancer.
 func (r reader) beside(ctx context.Context, view desired.View, there model.Observed) (
-	model.Observed, *model.WantedEIP, error) {
-	mark, w := r.markOf(string(view.Service.UID)), view.EIP()
-	has := map[model.ThingKind]bool{model.ThingList: view.MayHaveList(), model.ThingEIP: w != nil && w.Made}
+	model.Observed, *model.Binding, error) {
+	mark, b := r.markOf(string(view.Service.UID)), view.Binding()
+	has := map[model.ThingKind]bool{model.ThingList: view.MayHaveList(), model.ThingBound: b != nil && b.Made}
 	isKnown := func(kind model.ThingKind) bool { return kind == model.ThingGroup || has[kind] }
 	things, err := r.things(ctx, slices.DeleteFunc(r.Beside(there), isKnown), sharedAge)
 	if err != nil {
 		return there, nil, err
 	}
 	for _, t := range things {
-		// An EIP that isn't noted may be the user's, who has named it by its id before: it goes only with the load balancer
+		// One to be bound that isn't noted may be the user's, who has named it by its id before: it goes only with the load balancer
 		// that has it.
-		isGiven := t.Kind != model.ThingEIP || t.UsedBy == there.InstanceID && t.UsedBy != ""
+		isGiven := t.Kind != model.ThingBound || t.UsedBy == there.InstanceID && t.UsedBy != ""
 		has[t.Kind] = has[t.Kind] || t.Mark == mark.DefaultName && isGiven
 	}
 	if has[model.ThingList] {
@@ -80,14 +80,14 @@ func (r reader) beside(ctx context.Context, view desired.View, there model.Obser
 			return there, nil, err
 		}
 	}
-	if w == nil && !has[model.ThingEIP] {
+	if b == nil && !has[model.ThingBound] {
 		return there, nil, nil
 	}
-	if w == nil {
-		w = &model.WantedEIP{}
+	if b == nil {
+		b = &model.Binding{}
 	}
-	w.ID, w.Allocate, w.Made = "", false, has[model.ThingEIP]
-	return there, w, r.findEIPs(ctx, &there, mark, w)
+	b.ID, b.Own, b.Made = "", false, has[model.ThingBound]
+	return there, b, r.findBound(ctx, &there, mark, b)
 }
 
 // failed reads the load balancers that could not be made for a Service.
@@ -195,7 +195,7 @@ func unnoted(view desired.View, things []model.Thing) controller.Notes {
 	svc, mark := view.Service, ownership.DefaultName(string(view.Service.UID))
 	has := map[model.ThingKind]bool{}
 	for _, t := range things {
-		has[t.Kind] = has[t.Kind] || t.Mark == mark && (t.Kind != model.ThingEIP || t.UsedBy != "")
+		has[t.Kind] = has[t.Kind] || t.Mark == mark && (t.Kind != model.ThingBound || t.UsedBy != "")
 	}
 	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Applied, annotation.EIPs}}
 	with := func(key, item string) {
@@ -206,11 +206,11 @@ func unnoted(view desired.View, things []model.Thing) controller.Notes {
 	if has[model.ThingList] && !view.MayHaveList() {
 		with(annotation.Applied, annotation.SourceRanges)
 	}
-	w := view.EIP()
+	b := view.Binding()
 	isUsers := func(t model.Thing) bool {
-		return t.Kind == model.ThingEIP && w != nil && slices.Contains(w.Users, t.ID)
+		return t.Kind == model.ThingBound && b != nil && slices.Contains(b.Users, t.ID)
 	}
-	if has[model.ThingEIP] && (w == nil || !w.Made) && !slices.ContainsFunc(things, isUsers) {
+	if has[model.ThingBound] && (b == nil || !b.Made) && !slices.ContainsFunc(things, isUsers) {
 		with(annotation.EIPs, annotation.EIPAllocated)
 	}
 	if len(n.Annotations) > 0 { // Not all is in place.

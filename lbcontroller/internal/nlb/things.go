@@ -62,7 +62,7 @@ func (p Product) Things(ctx context.Context, kind model.ThingKind, clusterID str
 			isFailed := lb.GetStatus() == nlbv1.LoadBalancerStatus_LOAD_BALANCER_STATUS_CREATE_FAILED
 			add(lb.GetLoadBalancerId(), lb.GetName(), lb.GetTags(), "", func(string) bool { return isFailed })
 		}
-	case model.ThingEIP, model.ThingLeft:
+	case model.ThingBound, model.ThingLeft:
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list what the cluster has beside NLBs (%s): %w", kind, err)

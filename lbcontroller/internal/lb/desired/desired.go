@@ -166,7 +166,7 @@ type Builder struct {
 	// which servers it takes.
 	keepWeights, keepChoice bool
 	access                  *model.Access
-	eip                     *model.WantedEIP
+	binding                 *model.Binding
 	// limit is how many servers a server group takes, and left how many are left out of one for that.
 	limit, left int
 	lists       *model.Lists
@@ -232,7 +232,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	if d.Access = b.access; d.Access == nil && in.View.MayHaveList() {
 		d.Access = &model.Access{}
 	}
-	d.EIP = b.eip
+	d.Binding = b.binding
 	if !b.View.dual { // Which family a pod lacks doesn't matter then.
 		b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
 	}

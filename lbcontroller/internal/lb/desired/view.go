@@ -129,13 +129,13 @@ func (v View) EIPs() (after, meanwhile []string) {
 	return after, slices.Compact(meanwhile)
 }
 
-// EIP is the elastic IP address that the Service asks for, and what it may have from before; nil for neither.
-func (v View) EIP() *model.WantedEIP {
+// Binding is what the Service asks to have bound, and what it may have from before; nil for neither.
+func (v View) Binding() *model.Binding {
 	_, users := v.EIPs()
 	if len(users) == 0 {
 		return nil
 	}
-	w := &model.WantedEIP{ID: v.Values.Text(annotation.EIPID), Allocate: v.Values.On(annotation.EIPAllocate)}
+	w := &model.Binding{ID: v.Values.Text(annotation.EIPID), Own: v.Values.On(annotation.EIPAllocate)}
 	w.Made = slices.Contains(users, annotation.EIPAllocated)
 	w.Users = slices.DeleteFunc(users, func(id string) bool { return id == annotation.EIPAllocated })
 	return w

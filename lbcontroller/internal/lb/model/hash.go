@@ -29,8 +29,8 @@ func (d *Desired) ConfigHash() (string, error) {
 	if d.Access != nil && len(d.Access.Entries) > 0 {
 		identity = append(identity, d.Access)
 	}
-	if w := d.EIP; w.IsAsked() {
-		identity = append(identity, w.ID, w.Allocate)
+	if b := d.Binding; b.IsAsked() {
+		identity = append(identity, b.ID, b.Own)
 	}
 	if err := json.NewEncoder(h).Encode(identity); err != nil {
 		return "", fmt.Errorf("hash the configuration: %w", err)

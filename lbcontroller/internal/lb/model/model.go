@@ -33,8 +33,8 @@ type Desired struct {
 	Refused []string
 	// Access is who may connect; nil if the Service doesn't say and never did.
 	Access *Access
-	// EIP is the elastic IP address that is to be bound; nil if the Service doesn't say and never did.
-	EIP *WantedEIP
+	// Binding is what is to be bound to the load balancer; nil if the Service doesn't say and never did.
+	Binding *Binding
 	// AccessUnsaid says, as text for users, that access control was put in force and that nothing says any more whether it
 	// is to be: no listener may be made without it. Empty if something does.
 	AccessUnsaid string
@@ -309,9 +309,10 @@ type Observed struct {
 	// Lists are the access lists of the Service, ordered by id, if ListsKnown says that they have been looked for.
 	Lists      []AccessList
 	ListsKnown bool
-	// EIPs are those that concern the Service, ordered by id, if EIPsKnown says that they have been looked for.
-	EIPs      []EIP
-	EIPsKnown bool
+	// Bound are the things that are or may be bound to the load balancer, as far as they concern the Service, ordered by
+	// id, if BoundKnown says that they have been looked for.
+	Bound      []Bound
+	BoundKnown bool
 	// Failed are load balancers that could not be made for the Service, where they have been looked for.
 	Failed []Thing
 	// Nobodys are names of server groups and descriptions of listeners that were made for Services of the cluster which
@@ -328,7 +329,7 @@ func (o Observed) Clone() Observed {
 	for i := range o.Listeners {
 		o.Listeners[i].Further = slices.Clone(o.Listeners[i].Further)
 	}
-	o.Groups, o.Lists, o.EIPs = slices.Clone(o.Groups), slices.Clone(o.Lists), slices.Clone(o.EIPs)
+	o.Groups, o.Lists, o.Bound = slices.Clone(o.Groups), slices.Clone(o.Lists), slices.Clone(o.Bound)
 	return o
 }
 

@@ -10,8 +10,8 @@ type ThingKind int
 const (
 	// ThingList is a list of who may connect.
 	ThingList ThingKind = iota + 1
-	// ThingEIP is an elastic IP address that was allocated.
-	ThingEIP
+	// ThingBound is what was made to be bound to a load balancer: an elastic IP address.
+	ThingBound
 	// ThingGroup is a server group of a kind of load balancers whose groups stand by themselves.
 	ThingGroup
 	// ThingFailed is a load balancer that could not be made.
@@ -23,7 +23,7 @@ const (
 // String is a thing of the kind, for people.
 func (k ThingKind) String() string {
 	return map[ThingKind]string{
-		0: "load balancer", ThingList: "access list", ThingEIP: "EIP", ThingGroup: "server group",
+		0: "load balancer", ThingList: "access list", ThingBound: "EIP", ThingGroup: "server group",
 		ThingFailed: "load balancer that could not be made", ThingLeft: "what is left on load balancer",
 	}[k]
 }

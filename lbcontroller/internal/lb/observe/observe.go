@@ -109,11 +109,11 @@ type Reader interface {
 	Search(ctx context.Context, q Query) ([]model.Observed, error)
 }
 
-// EIPReader reads EIPs, for a kind that can have one bound to a load balancer of a Service's own.
-type EIPReader interface {
-	// FindEIPs reads the EIPs that a Service names or may have bound, those that were allocated for it, and, if it asks for one, what is
-	// bound to its load balancer, if it has one. They are ordered by id.
-	FindEIPs(ctx context.Context, mark Mark, loadBalancer string, w *model.WantedEIP) ([]model.EIP, error)
+// BoundReader reads what is bound, for a kind that binds things to load balancers of Services' own.
+type BoundReader interface {
+	// FindBound reads the things that a Service names or may have bound, those that were made for it, and, if it asks for
+	// one, what is bound to its load balancer, if it has one. They are ordered by id.
+	FindBound(ctx context.Context, mark Mark, loadBalancer string, b *model.Binding) ([]model.Bound, error)
 }
 
 // Observer looks for the load balancers of Services.

@@ -69,7 +69,7 @@ func Find(clusterID, finalizer string, list []model.Observed, things []model.Thi
 		switch {
 		case t.Kind == model.ThingList && named[model.Thing{Kind: t.Kind, Name: t.Name, Mark: t.Mark}] > 1:
 			o.Kept = "another one has the same name and tags, so that it may be a copy that somebody made"
-		case t.Kind == model.ThingEIP: // A user may have named it by annotation eip-id: it is his then.
+		case t.Kind == model.ThingBound: // A user may have named it by its id: it is his then.
 			o.Kept = "its address can't be had back; release it by hand if nobody needs it"
 		case t.Kind == model.ThingGroup:
 			o.Kept = nameOf(t.Name, clusterID, services)

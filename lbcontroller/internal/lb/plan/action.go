@@ -25,8 +25,8 @@ const (
 	PartServers
 	// PartAccess is the list of who may connect.
 	PartAccess
-	// PartEIP is an elastic IP address that is bound to the load balancer.
-	PartEIP
+	// PartBound is what stands by itself and is bound to the load balancer.
+	PartBound
 )
 
 // Verb is what an action does to the part.
@@ -59,8 +59,8 @@ type Result struct {
 	GroupID, ListenerID string
 	// ListID is the answer of CreateList.
 	ListID string
-	// EIP is one that was allocated.
-	EIP *model.EIP
+	// Bound is what was made to be bound.
+	Bound *model.Bound
 	// Held says that the cloud keeps what was to be deleted, as something else uses it. Of a server group only our
 	// servers are taken out.
 	Held bool

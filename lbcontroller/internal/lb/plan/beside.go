@@ -30,9 +30,9 @@ func (a DeleteFailed) Effect(o *model.Observed, r Result) {
 // Beside says whose things beside a load balancer are given up, and which of them stay.
 type Beside struct {
 	Owner ownership.Owner
-	// EIP is what the Service may have of EIPs, of a load balancer of the Kind; nil for none.
-	EIP  *model.WantedEIP
-	Kind Differ
+	// Binding is what the Service may have bound to a load balancer of the Kind; nil for nothing.
+	Binding *model.Binding
+	Kind    Differ
 	// Preserve leaves to the user what belongs to a load balancer that is preserved.
 	Preserve bool
 	// GroupsApart says that server groups stand by themselves. Those in Wanted are wanted elsewhere, and those in Used,
@@ -45,8 +45,8 @@ type Beside struct {
 // Release is the way to give up what stands beside a load balancer and was read just now: first what leads to it, which
 // goes before it, then what it uses, which goes after it. Listeners on any load balancer may use a group.
 func (b Beside) Release(o model.Observed) (first, last Plan) {
-	if b.EIP != nil && !b.Preserve {
-		first = ReleaseEIPs(b.Kind, b.EIP, o)
+	if b.Binding != nil && !b.Preserve {
+		first = ReleaseBound(b.Kind, b.Binding, o)
 	}
 	if b.GroupsApart && !b.Preserve && !o.Reused {
 		var groups []model.Group

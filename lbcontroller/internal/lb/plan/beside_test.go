@@ -21,7 +21,7 @@ func TestBeside(t *testing.T) {
 	name := owner.Dotted("30080", "tcp")
 	there := model.Observed{
 		InstanceID: "nlb-1",
-		EIPs:       []model.EIP{{ID: "eip-1", Ours: true, BoundTo: "nlb-1"}, {ID: "eip-2", Others: true}},
+		Bound:      []model.Bound{{ID: "eip-1", Ours: true, To: "nlb-1"}, {ID: "eip-2", Others: true}},
 		Groups: []model.Group{
 			{ID: "sgp-1", Name: name, Servers: server(name)}, {ID: "sgp-2", Name: name, Servers: server("by hand")},
 			{ID: "sgp-3", Name: "mine"}, {ID: "sgp-4", Name: name, Servers: server(name)},
@@ -30,7 +30,7 @@ func TestBeside(t *testing.T) {
 		Failed: []model.Thing{{Kind: model.ThingFailed, ID: "nlb-0", Name: "a"}},
 	}
 	all := plan.Beside{
-		Owner: owner, EIP: &model.WantedEIP{Made: true}, Kind: clb.Product{}, GroupsApart: true,
+		Owner: owner, Binding: &model.Binding{Made: true}, Kind: clb.Product{}, GroupsApart: true,
 		Used: map[string]bool{"sgp-4": true},
 	}
 	const failed = "delete load balancer nlb-0, which could not be made"

@@ -18,8 +18,8 @@ import (
 // their nodes.
 func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	var p Plan
-	if !d.EIP.IsAsked() { // What goes off the internet does so before anything is opened.
-		p.eip(kind, d, o, false)
+	if !d.Binding.IsAsked() { // What goes off the internet does so before anything is opened.
+		p.bind(kind, d, o, false)
 	}
 	d, unguarded := p.access(kind, d, o)
 	guards := len(p.Phases)
@@ -60,8 +60,8 @@ func Diff(kind Differ, d *model.Desired, o model.Observed) Plan {
 	}
 	p.add(last)
 	p.add(opening)
-	if d.EIP.IsAsked() {
-		p.eip(kind, d, o, unguarded)
+	if d.Binding.IsAsked() {
+		p.bind(kind, d, o, unguarded)
 	}
 	if !unguarded {
 		p.add(surplusLists(kind, d, o))

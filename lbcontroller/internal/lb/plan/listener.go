@@ -348,9 +348,9 @@ func (w *listenerWork) further(want, old model.Listener) {
 }
 
 // Knows reports whether all is known of what is there that a Service asks for: the further certificates of listeners,
-// access lists and EIPs are read apart.
+// access lists, and what is bound, are read apart.
 func Knows(d *model.Desired, o model.Observed) bool {
-	if d.Access != nil && !o.ListsKnown || d.EIP != nil && !o.EIPsKnown {
+	if d.Access != nil && !o.ListsKnown || d.Binding != nil && !o.BoundKnown {
 		return false
 	}
 	if o.InstanceID != "" && slices.ContainsFunc(d.Groups, isBuiltIn) && !slices.ContainsFunc(o.Groups, isBuiltIn) {
