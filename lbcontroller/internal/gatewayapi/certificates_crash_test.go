@@ -3,6 +3,8 @@ package gatewayapi_test
 import (
 	"fmt"
 	"testing"
+
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 )
 
 // TestCrashBesideCertificates: wherever the process dies while a grant for a certificate comes, goes and comes back, the
@@ -26,8 +28,8 @@ func TestCrashBesideCertificates(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, with effect %t", steps[dying].name, after), func(t *testing.T) {
 				t.Parallel()
-				n := 0
-				for died := true; died && n < 100; n++ {
+				n := gatewaytest.From(len(t.Name()), 4)
+				for died := true; died && n < 100; n += gatewaytest.Every(4) {
 					play(t, func(w *world) {
 						one := w.secret("red", "one")
 						w.start()

@@ -19,6 +19,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	nlbv1 "alicloud-controllers.dev/proto/cloudgateway/nlb/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 )
 
 var update = flag.Bool("update", false, "rewrite what the stories say of what happens; read the change before you "+
@@ -264,8 +265,8 @@ func TestCrashAtEveryCall(t *testing.T) {
 			for _, after := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, %s, with effect %t", kind, steps[dying].name, after), func(t *testing.T) {
 					t.Parallel()
-					n := 0
-					for died := true; died && n < 100; n++ {
+					n := gatewaytest.From(len(t.Name()), 4)
+					for died := true; died && n < 100; n += gatewaytest.Every(4) {
 						play(t, false, func(w *world) {
 							for i, step := range steps {
 								if i == dying {

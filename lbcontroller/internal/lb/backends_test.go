@@ -73,6 +73,9 @@ func (w *world) slice(family discoveryv1.AddressType, endpoints []discoveryv1.En
 // connections.
 func TestRollout(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes half a minute of processor time: make test runs it, make quick and -short do not")
+	}
 	const pods, span, grace = 300, 30 * time.Second, 30 // a pod is gone when so many others have followed
 	for _, drain := range []string{"on", "off"} {
 		t.Run("drain "+drain, func(t *testing.T) {
@@ -186,7 +189,11 @@ func TestQuotaOfNoServers(t *testing.T) {
 // Service that takes it, and no call for anybody else. backend.TestSubsetStability shows how many take it.
 func TestNodeJoinsManySubsets(t *testing.T) {
 	t.Parallel()
-	const nodes, services, size = 500, 200, 25
+	const size = 25
+	nodes, services := 500, 200
+	if testing.Short() {
+		nodes, services = 100, 40
+	}
 	inWorld(t, nodes, func(w *world) {
 		w.stop()
 		w.config = func(s *settings) { s.Kind.Desired.MaxNodes = size }

@@ -153,6 +153,9 @@ type scenario struct {
 var shortScenarios = []string{"create", "change ports", "add a node", "delete", "reuse", "move to a user's", "readiness gates", "takeover",
 	"NLB: create", "NLB: change ports", "NLB: delete", "NLB: source ranges"}
 
+// some: with -short, one of so many calls of a scenario.
+const some = 4
+
 // usersEIP is an EIP of a user's, which addEIP adds.
 const usersEIP = "eip-user"
 
@@ -483,7 +486,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			wantState, wantMarks, _ := s.run(t, undisturbed, func(*world) {})
-			for k, happened := 0, true; happened; k++ {
+			for k, happened := gatewaytest.From(len(name), some), true; happened; k += gatewaytest.Every(some) {
 				var state, marks []string
 				state, marks, happened = s.run(t, func(w *world) *atomic.Bool { return w.dies(&death{left: k}) }, revive)
 				check(t, fmt.Sprintf("death before %d", k), wantState, state)
@@ -500,7 +503,7 @@ func TestNoWritesFromSomewhereOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			wantState, wantMarks, _ := s.run(t, undisturbed, func(*world) {})
-			for k := 0; ; k++ {
+			for k := gatewaytest.From(len(name), some); ; k += gatewaytest.Every(some) {
 				state, marks, happened := s.run(t, func(w *world) *atomic.Bool {
 					d := &death{left: k}
 					w.failing = d.next
@@ -522,7 +525,7 @@ func TestLostAnswerAtEveryCall(t *testing.T) {
 	lost := &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, Message: "the answer was lost"}
 	for name, s := range scenarios() {
 		wantState, wantMarks, _ := s.run(t, undisturbed, func(*world) {})
-		for k := 0; ; k++ {
+		for k := gatewaytest.From(len(name), some); ; k += gatewaytest.Every(some) {
 			state, marks, happened := s.run(t, func(w *world) *atomic.Bool {
 				happened := &atomic.Bool{}
 				w.cloud.Interpose(func(seq int, _ string, _ proto.Message) gatewaytest.Fault {
@@ -551,7 +554,7 @@ func TestPutOffFromEveryCallOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			wantState, wantMarks, _ := s.run(t, undisturbed, func(*world) {})
-			for k, happened := 0, true; happened; k++ {
+			for k, happened := gatewaytest.From(len(name), some), true; happened; k += gatewaytest.Every(some) {
 				var state, marks []string
 				state, marks, happened = s.run(t, func(w *world) *atomic.Bool {
 					happened := &atomic.Bool{}

@@ -104,7 +104,7 @@ func TestOrphanedLists(t *testing.T) {
 			w.hasEvents("the first look", "Warning OrphanedLoadBalancer 1 CLBs, or things beside CLBs, of the cluster "+
 				"have no Service: access list acl-left (k8s-clb-agone); release them")
 			check(t, "metric", map[string]float64{"CLB": 1}, w.gauge("lbcontroller_orphans"))
-			w.after(100 * time.Hour)
+			w.after(30 * time.Hour)
 			check(t, "writes", []string(nil), w.writes())
 		})
 	})
@@ -117,7 +117,7 @@ func TestOrphanedLists(t *testing.T) {
 			check(t, "after it", slices.DeleteFunc(slices.Clone(before), func(id string) bool { return id == left }), there(w))
 			w.hasEvents("the deletion", "Normal DeletedOrphan access list acl-left (k8s-clb-agone) is deleted")
 			check(t, "urgent calls", []string(nil), w.urgent())
-			w.after(72 * time.Hour)
+			w.after(30 * time.Hour)
 			check(t, "in the end", len(before)-1, len(there(w)))
 		})
 	})
@@ -137,7 +137,7 @@ func TestOrphanedLists(t *testing.T) {
 		orphaned(t, func(*settings) {}, func(w *world) {
 			w.cloud.Fail("ListAccessControlLists", 1000, rpcerr.Errorf(rpcerr.CloudForbidden, "the policy lacks it"))
 			w.orphan("lb-gone")
-			w.after(72 * time.Hour)
+			w.after(30 * time.Hour)
 			check(t, "access lists", 4, len(there(w)))
 			check(t, "a load balancer is found all the same", false, w.has("lb-gone"))
 		})
@@ -187,7 +187,7 @@ func TestOrphansAreKept(t *testing.T) {
 				test.change(w)
 				w.settle()
 				w.events.take()
-				w.after(72 * time.Hour)
+				w.after(30 * time.Hour) // The grace is 24.
 				check(t, "lb-gone is there", true, w.has("lb-gone"))
 				if test.why != "" && !strings.Contains(strings.Join(w.events.take(), "\n"), test.why) {
 					t.Errorf("nothing says why")

@@ -77,7 +77,7 @@ func TestNeverOpen(t *testing.T) {
 		w.update(changed(ranges("198.51.100.0/24"), morePorts))
 		w.settle()
 	}
-	for k, more := 0, true; more; k++ {
+	for k, more := 0, true; more; k += gatewaytest.Every(3) {
 		for name, fault := range map[string]gatewaytest.Fault{
 			"fails": {Before: unavailable()}, "is lost": {After: unavailable()},
 		} {

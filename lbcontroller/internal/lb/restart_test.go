@@ -50,7 +50,10 @@ func (w *world) many(n int) {
 // for; these are spread over the time between two checks for drift, and nothing is written.
 func TestRestartWithManyServices(t *testing.T) {
 	t.Parallel()
-	const services = 300
+	services := 300
+	if testing.Short() {
+		services = 80
+	}
 	inWorld(t, 2, func(w *world) {
 		withRecords(w)
 		w.many(services)

@@ -37,6 +37,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the stories say of what happens; read the change before you commit it")
 
+// longStories take half of the processor time of all: days and weeks go by in them.
+var longStories = []string{"certificate-ends", "nlb-certificate-ends", "left-on-a-users-load-balancer",
+	"nlb-left-on-a-users-load-balancer", "nlb-orphans"}
+
 // TestStories plays the stories of testdata/stories, whose README says how they are written. It compares what happens with what they say.
 func TestStories(t *testing.T) {
 	t.Parallel()
@@ -45,8 +49,12 @@ func TestStories(t *testing.T) {
 		t.Fatalf("no stories: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && slices.Contains(longStories, name) {
+				t.Skip("days go by in it: make test plays it, make quick and -short do not")
+			}
 			archive, err := txtar.ParseFile(file)
 			if err != nil {
 				t.Fatal(err)

@@ -88,6 +88,9 @@ func badValues() []*corev1.Service {
 	return services
 }
 
+// shortTroubles are those that are left with -short: one of a node, one of the cloud, and one that strikes what is served.
+var shortTroubles = []string{"unknown node", "quota of servers", "load balancer deleted by hand"}
+
 func troubles() map[string]trouble {
 	shop := annotated(annotation.BackendLabel, "pool=shop")
 	https := func(svc *corev1.Service) {
@@ -316,6 +319,9 @@ func TestTroubleStaysWhereItIs(t *testing.T) {
 		}
 	}
 	for name, tr := range troubles() {
+		if testing.Short() && !slices.Contains(shortTroubles, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := tr.play(t, true)

@@ -52,9 +52,12 @@ func (w *world) slow(latency, busy time.Duration) {
 // TestWaitingHoldsNobodyUp: 300 Services with 200 nodes have their addresses about as soon as one has, though each waits for its CLB.
 func TestWaitingHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	const services = 300
+	services, nodes := 300, 200
+	if testing.Short() {
+		services, nodes = 60, 50
+	}
 	took := func(n int) (last time.Duration) {
-		inWorld(t, 200, func(w *world) {
+		inWorld(t, nodes, func(w *world) {
 			w.slow(50*time.Millisecond, 300*time.Millisecond)
 			start := time.Now()
 			for i := range n {

@@ -14,11 +14,11 @@ import (
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 )
 
-// walkWorlds are the ordinary worlds, fewer with -short, and walkSteps the steps in each. Each step is checked by
+// walkWorlds are the ordinary worlds, and walkSteps the steps in each; fewer of both with -short. Each step is checked by
 // itself: an act, the faults, crashes and retries that follow, and the peace after them. It begins in what the steps
 // before have left, where more can go wrong than in an empty world. make soak walks a hundred other worlds. WALK_WORLDS
 // asks for so many worlds with new seeds, or those from WALK_SEED on; WALK_SEED alone repeats one.
-const walkWorlds, shortWorlds, walkSteps = 2, 1, 60
+const walkWorlds, walkSteps, shortWorlds, shortSteps = 2, 60, 1, 10
 
 // TestWalk goes from one peaceful state to the next, each time by one thing that users, nodes, the console, a crash or
 // another controller do, with faults on the way. Meanwhile no port that is served before and after has fewer servers
@@ -63,7 +63,11 @@ func (m *walker) walk() {
 			m.t.Log("what was done:\n" + strings.Join(m.diary, "\n"))
 		}
 	})
-	for step := range walkSteps {
+	steps := walkSteps
+	if testing.Short() {
+		steps = shortSteps
+	}
+	for step := range steps {
 		m.step()
 		if m.t.Failed() {
 			m.t.Fatalf("after %d steps", step+1)

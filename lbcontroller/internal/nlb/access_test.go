@@ -64,48 +64,46 @@ func TestSourceRanges(t *testing.T) {
 // has never a listener without the security group and its rules, nothing is there twice, and nothing is left.
 func TestSourceRangesAndTrouble(t *testing.T) {
 	for n, more := 1, true; more; n++ {
-		for name, fault := range map[string]gatewaytest.Fault{"fails": {Before: unavailable()}, "is lost": {After: unavailable()}} {
-			for _, dies := range []bool{false, true} {
-				inWorld(t, 2, func(w *world) {
-					var count, hit, open atomic.Int64
-					w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
-						w.cloud.Look(func(c *state.Cloud) {
-							for _, l := range c.NLBListeners {
-								guards := 0
-								for _, id := range c.NLBs[l.NLBID].SecurityGroupIDs {
-									guards += len(c.SecurityGroups[id].Rules)
-								}
-								if guards < 3 {
-									open.Add(1)
-								}
+		for _, m := range mishaps(n) {
+			inWorld(t, 2, func(w *world) {
+				var count, hit, open atomic.Int64
+				w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
+					w.cloud.Look(func(c *state.Cloud) {
+						for _, l := range c.NLBListeners {
+							guards := 0
+							for _, id := range c.NLBs[l.NLBID].SecurityGroupIDs {
+								guards += len(c.SecurityGroups[id].Rules)
 							}
-						})
-						if count.Add(1) == int64(n) {
-							hit.Add(1)
-							return fault
+							if guards < 3 {
+								open.Add(1)
+							}
 						}
-						return gatewaytest.Fault{}
 					})
-					mend := func() {
-						if dies {
-							w.restart()
-						}
-						w.after(10 * time.Minute)
+					if count.Add(1) == int64(n) {
+						hit.Add(1)
+						return m.fault
 					}
-					what := fmt.Sprintf("call %d %s, dies %t", n, name, dies)
-					w.create(web(ranges("10.0.0.0/8")))
-					mend()
-					w.update(ranges("192.0.2.0/24"))
-					mend()
-					w.has(what, "balancer "+mark+" with "+sgName, "listener 80-0 TCP to "+groupName, nodeLine(groupName),
-						"security group "+sgName+" 1 accept ALL 192.0.2.0/24, "+theRest)
-					check(t, what+": open", 0, open.Load())
-					w.remove()
-					mend()
-					w.has(what + ", deleted")
-					more = hit.Load() > 0
+					return gatewaytest.Fault{}
 				})
-			}
+				mend := func() {
+					if m.dies {
+						w.restart()
+					}
+					w.after(10 * time.Minute)
+				}
+				what := fmt.Sprintf("call %d %s", n, m.name)
+				w.create(web(ranges("10.0.0.0/8")))
+				mend()
+				w.update(ranges("192.0.2.0/24"))
+				mend()
+				w.has(what, "balancer "+mark+" with "+sgName, "listener 80-0 TCP to "+groupName, nodeLine(groupName),
+					"security group "+sgName+" 1 accept ALL 192.0.2.0/24, "+theRest)
+				check(t, what+": open", 0, open.Load())
+				w.remove()
+				mend()
+				w.has(what + ", deleted")
+				more = hit.Load() > 0
+			})
 		}
 	}
 }

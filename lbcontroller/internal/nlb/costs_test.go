@@ -180,6 +180,27 @@ func lives(w *world) {
 	w.update(annotated(annotation.ServerGroupType, "Ip"))
 }
 
+// mishap is how a call goes wrong once, and whether the process dies then.
+type mishap struct {
+	name  string
+	fault gatewaytest.Fault
+	dies  bool
+}
+
+// mishaps are those of the nth call: all, and with -short one of them, in turn.
+func mishaps(n int) []mishap {
+	all := []mishap{
+		{"fails", gatewaytest.Fault{Before: unavailable()}, false},
+		{"is lost", gatewaytest.Fault{After: unavailable()}, false},
+		{"fails, and the process dies", gatewaytest.Fault{Before: unavailable()}, true},
+		{"is lost, and the process dies", gatewaytest.Fault{After: unavailable()}, true},
+	}
+	if testing.Short() {
+		return all[n%len(all):][:1]
+	}
+	return all
+}
+
 // TestTroubleAtEveryCall: each call of a life fails, or its answer is lost, once, and the process dies at once. The end
 // is the same, nothing is there twice, and nothing is left when the Service goes.
 func TestTroubleAtEveryCall(t *testing.T) {
@@ -195,39 +216,36 @@ func TestTroubleAtEveryCall(t *testing.T) {
 	if calls < 15 {
 		t.Fatalf("only %d calls", calls)
 	}
-	lost := unavailable()
 	for n := 1; n <= calls; n++ {
-		for name, fault := range map[string]gatewaytest.Fault{"fails": {Before: lost}, "is lost": {After: lost}} {
-			for _, dies := range []bool{false, true} {
-				inWorld(t, 2, func(w *world) {
-					var count atomic.Int64 // Some calls are made at the same time.
-					var died atomic.Bool
-					w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
-						if count.Add(1) == int64(n) {
-							died.Store(true)
-							return fault
-						}
-						return gatewaytest.Fault{}
-					})
-					mend := func() {
-						if dies && died.Swap(false) {
-							w.restart()
-						}
-						w.after(10 * time.Minute)
+		for _, m := range mishaps(n) {
+			inWorld(t, 2, func(w *world) {
+				var count atomic.Int64 // Some calls are made at the same time.
+				var died atomic.Bool
+				w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
+					if count.Add(1) == int64(n) {
+						died.Store(true)
+						return m.fault
 					}
-					w.create(web())
-					mend()
-					w.update(annotated(annotation.Scheduler, "rr", annotation.CrossZone, "off", annotation.IdleTimeout, "60"))
-					mend()
-					w.update(annotated(annotation.ServerGroupType, "Ip"))
-					mend()
-					what := fmt.Sprintf("call %d %s, dies %t", n, name, dies)
-					w.has(what, end...)
-					w.remove()
-					mend()
-					w.has(what + ", deleted")
+					return gatewaytest.Fault{}
 				})
-			}
+				mend := func() {
+					if m.dies && died.Swap(false) {
+						w.restart()
+					}
+					w.after(10 * time.Minute)
+				}
+				w.create(web())
+				mend()
+				w.update(annotated(annotation.Scheduler, "rr", annotation.CrossZone, "off", annotation.IdleTimeout, "60"))
+				mend()
+				w.update(annotated(annotation.ServerGroupType, "Ip"))
+				mend()
+				what := fmt.Sprintf("call %d %s", n, m.name)
+				w.has(what, end...)
+				w.remove()
+				mend()
+				w.has(what + ", deleted")
+			})
 		}
 	}
 }
@@ -237,44 +255,42 @@ func TestTroubleAtEveryCall(t *testing.T) {
 func TestTroubleAfterAFailedJob(t *testing.T) {
 	const most = 20
 	for n := 1; n <= most; n++ {
-		for name, fault := range map[string]gatewaytest.Fault{"fails": {Before: unavailable()}, "is lost": {After: unavailable()}} {
-			for _, dies := range []bool{false, true} {
-				inWorld(t, 1, func(w *world) {
-					w.job("CreateLoadBalancer", 1, 0, "InternalError")
-					var count atomic.Int64 // Some calls are made at the same time.
-					var died atomic.Bool
-					w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
-						if count.Add(1) == int64(n) {
-							died.Store(true)
-							return fault
-						}
-						return gatewaytest.Fault{}
-					})
-					w.create(web())
-					if dies && died.Load() {
-						w.restart()
+		for _, m := range mishaps(n) {
+			inWorld(t, 1, func(w *world) {
+				w.job("CreateLoadBalancer", 1, 0, "InternalError")
+				var count atomic.Int64 // Some calls are made at the same time.
+				var died atomic.Bool
+				w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
+					if count.Add(1) == int64(n) {
+						died.Store(true)
+						return m.fault
 					}
-					w.after(10 * time.Minute)
-					what := fmt.Sprintf("call %d %s, dies %t", n, name, dies)
-					made := 0
-					w.cloud.Look(func(c *state.Cloud) {
-						for _, lb := range c.NLBs {
-							if lb.Status == "CreateFailed" {
-								continue
-							}
-							if made++; !lb.Deletion.On {
-								t.Errorf("%s: the NLB is not protected", what)
-							}
-							for _, tag := range lb.Tags {
-								if !slices.Contains([]string{ownership.TagService, ownership.TagCluster}, tag.Key) {
-									t.Errorf("%s: the NLB has the tag %v", what, tag)
-								}
+					return gatewaytest.Fault{}
+				})
+				w.create(web())
+				if m.dies && died.Load() {
+					w.restart()
+				}
+				w.after(10 * time.Minute)
+				what := fmt.Sprintf("call %d %s", n, m.name)
+				made := 0
+				w.cloud.Look(func(c *state.Cloud) {
+					for _, lb := range c.NLBs {
+						if lb.Status == "CreateFailed" {
+							continue
+						}
+						if made++; !lb.Deletion.On {
+							t.Errorf("%s: the NLB is not protected", what)
+						}
+						for _, tag := range lb.Tags {
+							if !slices.Contains([]string{ownership.TagService, ownership.TagCluster}, tag.Key) {
+								t.Errorf("%s: the NLB has the tag %v", what, tag)
 							}
 						}
-					})
-					check(t, what+": NLBs", 1, made)
+					}
 				})
-			}
+				check(t, what+": NLBs", 1, made)
+			})
 		}
 	}
 }
