@@ -48,11 +48,14 @@ func TestNobodyHoldsUpAHandover(t *testing.T) {
 				continue // They differ in nothing from the others then.
 			}
 			t.Run(name+"/"+way.name, func(t *testing.T) {
-				const tries = 3 // A busy machine may hold up one handover, and what waits for others all.
+				// A machine that halts may hold up one handover, and what waits for others all. A handover is about five calls to
+				// the API server and of callers, which a busy machine makes longer.
+				const tries = 5
 				for n := range tries {
-					gap := handover(t, way, burden)
-					t.Logf("%s, %s: %s without an answer", name, way.name, gap.Round(10*time.Millisecond))
-					if gap <= way.limit {
+					gap, slowest := handover(t, way, burden)
+					t.Logf("%s, %s: %s without an answer; a read took %s before", name, way.name, gap.Round(10*time.Millisecond),
+						slowest.Round(10*time.Millisecond))
+					if gap <= way.limit+5*slowest {
 						return
 					}
 					if n == tries-1 {
@@ -256,8 +259,9 @@ func TestToolsHearOfAHandover(t *testing.T) {
 	}
 }
 
-// handover lets the active one of two replicas go, and returns the longest time for which a caller had no answer.
-func handover(t *testing.T, way leaving, burden burden) (gap time.Duration) {
+// handover lets the active one of two replicas go, and returns the longest time for which a caller had no answer, and how long a read took
+// it before.
+func handover(t *testing.T, way leaving, burden burden) (gap, slowest time.Duration) {
 	t.Helper()
 	w := fronted(t, way.election+"budget: {overrides: {vpc/DescribeVSwitches: {calls: 1, window: 1s}}}\n")
 	text, err := os.ReadFile(w.file)
@@ -285,6 +289,11 @@ func handover(t *testing.T, way leaving, burden burden) (gap time.Duration) {
 		})
 	}
 	read()
+	for range 3 {
+		begun := time.Now()
+		read()
+		slowest = max(slowest, time.Since(begun))
+	}
 	stopped := make(chan error, 1)
 	last := time.Now()
 	if way.lost {
@@ -309,7 +318,7 @@ func handover(t *testing.T, way leaving, burden burden) (gap time.Duration) {
 	if err := ended(); err != nil {
 		t.Errorf("a call that waited: %v", err)
 	}
-	return gap
+	return gap, slowest
 }
 
 // refuse lets whoever holds the Lease of the gateway renew it no more.
