@@ -5,8 +5,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
+
+// writeProgram writes a file that is run at once. No process that a test beside this one starts may begin meanwhile: it
+// has the open file until it is another program, and the kernel runs none that somebody may write ("text file busy").
+func writeProgram(name, text string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(name, []byte(text), 0o700)
+}
 
 // TestRaced: packages in which the race detector has died are tested once more, and no others. What fails otherwise
 // fails.
@@ -33,7 +42,7 @@ func TestRaced(t *testing.T) {
 			for file, text := range map[string]string{"1": tt.first, "2": tt.second, "go": "#!/bin/sh\n" +
 				`shift; echo "$@" >>"$0.runs"; out=${0%go}$(wc -l <"$0.runs" | tr -d " "); cat "$out"` + "\n" +
 				`! grep -q ^FAIL "$out"` + "\n"} {
-				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o700); err != nil {
+				if err := writeProgram(filepath.Join(dir, file), text); err != nil {
 					t.Fatal(err)
 				}
 			}
