@@ -278,6 +278,10 @@ func TestFieldsAreCarried(t *testing.T) {
 				t.Parallel()
 				inWorld(t, 2, func(w *world) { c.test(w) })
 			})
+			t.Run(string(descriptor.FullName())+"/"+c.field+"/created", func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, 2, func(w *world) { c.created(w) })
+			})
 		}
 	}
 	for message, fields := range covered {
@@ -318,7 +322,8 @@ func TestEveryUpdateIsCarried(t *testing.T) {
 	}
 }
 
-func (c carriedField) test(w *world) {
+// prepare makes what Services name, and returns one whose message c is about, as it is before the change.
+func (c carriedField) prepare(w *world) *corev1.Service {
 	w.config = bothKinds
 	w.zones()
 	addSecurityGroups(w)
@@ -333,18 +338,8 @@ func (c carriedField) test(w *world) {
 	}
 	w.cloud.Unlock()
 	w.restart()
-	set := func(pairs []string) func(*corev1.Service) {
-		return func(svc *corev1.Service) {
-			if svc.Annotations == nil {
-				svc.Annotations = map[string]string{}
-			}
-			for _, pair := range pairs {
-				key, value, _ := strings.Cut(pair, "=")
-				svc.Annotations[annotation.Prefix+key] = value
-			}
-		}
-	}
-	svc := web(set(c.before))
+	svc := web()
+	annotatePairs(svc, c.before)
 	if c.given != nil {
 		c.given(svc)
 	}
@@ -352,20 +347,55 @@ func (c carriedField) test(w *world) {
 	if isRules || strings.Contains(string(c.message.ProtoReflect().Descriptor().FullName()), ".nlb.") {
 		ofClass(svc)
 	}
-	w.create(svc)
+	return svc
+}
+
+// annotatePairs sets annotations, as "key=value".
+func annotatePairs(svc *corev1.Service, pairs []string) {
+	if svc.Annotations == nil {
+		svc.Annotations = map[string]string{}
+	}
+	for _, pair := range pairs {
+		key, value, _ := strings.Cut(pair, "=")
+		svc.Annotations[annotation.Prefix+key] = value
+	}
+}
+
+// change makes of a Service what it is after the change.
+func (c carriedField) change(svc *corev1.Service) {
+	if c.edit != nil {
+		c.edit(svc)
+		return
+	}
+	maps.DeleteFunc(svc.Annotations, func(key, _ string) bool { return strings.HasPrefix(key, annotation.Prefix) })
+	annotatePairs(svc, c.after)
+}
+
+func (c carriedField) test(w *world) {
+	w.create(c.prepare(w))
 	w.cloud.ResetCalls()
 	w.events.take()
-	w.update(func(svc *corev1.Service) {
-		if c.edit != nil {
-			c.edit(svc)
-			return
-		}
-		maps.DeleteFunc(svc.Annotations, func(key, _ string) bool { return strings.HasPrefix(key, annotation.Prefix) })
-		set(c.after)(svc)
-	})
+	w.update(c.change)
 	if !slices.ContainsFunc(w.cloud.Writes(), func(call gatewaytest.Call) bool { return c.arrived(w, call) }) {
 		w.t.Errorf("no call brings it to the cloud: %v; events %q", w.cloud.Writes(), w.events.take())
 	}
+	c.stays(w)
+}
+
+// created tests a Service that asks from its beginning for what it asks for after the change: what is made has it. A creation that lacks
+// it is made good by an update of the next look.
+func (c carriedField) created(w *world) {
+	svc := c.prepare(w)
+	c.change(svc)
+	w.create(svc)
+	if len(w.cloud.Writes()) == 0 {
+		w.t.Errorf("nothing is made; events %q", w.events.take())
+	}
+	c.stays(w)
+}
+
+// stays looks again, as the same process and as a new one, and nothing may be written.
+func (c carriedField) stays(w *world) {
 	w.cloud.ResetCalls()
 	w.after(10 * time.Hour)
 	w.restart()
