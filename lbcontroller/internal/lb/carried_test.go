@@ -282,6 +282,12 @@ func TestFieldsAreCarried(t *testing.T) {
 				t.Parallel()
 				inWorld(t, 2, func(w *world) { c.created(w) })
 			})
+			if spec, isOne := c.removes(); isOne {
+				t.Run(string(descriptor.FullName())+"/"+c.field+"/removed", func(t *testing.T) {
+					t.Parallel()
+					inWorld(t, 2, func(w *world) { c.removed(w, spec) })
+				})
+			}
 		}
 	}
 	for message, fields := range covered {
@@ -390,6 +396,44 @@ func (c carriedField) created(w *world) {
 	w.create(svc)
 	if len(w.cloud.Writes()) == 0 {
 		w.t.Errorf("nothing is made; events %q", w.events.take())
+	}
+	c.stays(w)
+}
+
+// removes reports the row of the annotation that comes with the change, if it is one that is not there before.
+func (c carriedField) removes() (spec annotation.Spec, isOne bool) {
+	kind := annotation.CLB
+	if strings.Contains(string(c.message.ProtoReflect().Descriptor().FullName()), ".nlb.") {
+		kind = annotation.NLB
+	}
+	keys := func(pairs []string) (keys []string) {
+		for _, pair := range pairs {
+			key, _, _ := strings.Cut(pair, "=")
+			keys = append(keys, key)
+		}
+		return keys
+	}
+	added := slices.DeleteFunc(keys(c.after), func(key string) bool { return slices.Contains(keys(c.before), key) })
+	for _, spec := range annotation.TableFor(kind) {
+		if len(added) == 1 && spec.Key == added[0] {
+			return spec, true
+		}
+	}
+	return spec, false
+}
+
+// removed tests a Service that asks no longer: what it asked for goes back, which takes a write, or stays, as the table of annotations
+// says.
+func (c carriedField) removed(w *world, spec annotation.Spec) {
+	w.create(c.prepare(w))
+	w.update(c.change)
+	w.cloud.ResetCalls()
+	w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+spec.Key) })
+	switch writes := w.cloud.Writes(); {
+	case spec.Removal == annotation.Reverts && len(writes) == 0:
+		w.t.Errorf("%s %s, and nothing is written: its row has no Reset, or nothing looks at it", spec.Key, spec.Removal)
+	case spec.Removal != annotation.Reverts && len(writes) > 0:
+		w.t.Errorf("%s %s, and there are writes: %v", spec.Key, spec.Removal, writes)
 	}
 	c.stays(w)
 }
