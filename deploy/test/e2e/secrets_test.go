@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/status"
 )
@@ -50,8 +51,12 @@ func (w testWorld) collect(t *testing.T) {
 		}
 		for _, page := range pages {
 			text, err := fetch(t.Context(), base+page)
+			for begun := time.Now(); err != nil && time.Since(begun) < patience; <-time.After(pollInterval) {
+				text, err = fetch(t.Context(), base+page) // One that has just been started again doesn't listen yet.
+			}
 			if err != nil {
 				t.Errorf("read page of %s: %v", name, err)
+				break
 			}
 			w.seen.add("the page "+page+" of "+name, text)
 		}

@@ -204,7 +204,8 @@ func (s *story) play(script string) string {
 		told.WriteString(line)
 		s.do(strings.TrimSpace(line[2:]))
 		if len(lines) > 0 && strings.HasPrefix(lines[0], "> ") {
-			continue // It happens at the same time.
+			synctest.Wait() // Else whether a pass sees it with what comes next depends on the order of goroutines.
+			continue        // It happens at the same time.
 		}
 		if s.t.Failed() {
 			break
