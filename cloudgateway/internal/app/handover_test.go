@@ -48,13 +48,13 @@ func TestNobodyHoldsUpAHandover(t *testing.T) {
 				continue // They differ in nothing from the others then.
 			}
 			t.Run(name+"/"+way.name, func(t *testing.T) {
-				// A machine that halts may hold up one handover, and what waits for others all. A handover is about five calls to
-				// the API server and of callers, which a busy machine makes longer.
+				// A machine that halts may hold up one handover, and what waits for others all. A handover is about five
+				// calls to the API server and of callers, which a busy machine makes longer.
 				const tries = 5
 				for n := range tries {
 					gap, slowest := handover(t, way, burden)
-					t.Logf("%s, %s: %s without an answer; a read took %s before", name, way.name, gap.Round(10*time.Millisecond),
-						slowest.Round(10*time.Millisecond))
+					t.Logf("%s, %s: %s without an answer; a read took %s before", name, way.name,
+						gap.Round(10*time.Millisecond), slowest.Round(10*time.Millisecond))
 					if gap <= way.limit+5*slowest {
 						return
 					}
@@ -209,6 +209,17 @@ func (w *world) readLongAnswer(g *Gateway) (ended func() error) {
 // TestToolsHearOfAHandover: a connection that a tool keeps open is not closed under its next call, which hears that another
 // replica takes over, and that this one takes no more of them.
 func TestToolsHearOfAHandover(t *testing.T) {
+	const tries = 5
+	for n := 0; !hearsOfAHandover(t); n++ {
+		if n == tries {
+			t.Fatalf("this machine was too slow %d times", tries)
+		}
+	}
+}
+
+// hearsOfAHandover is false where the machine halted for longer than the connection is kept, which is a second.
+func hearsOfAHandover(t *testing.T) bool {
+	t.Helper()
 	w := fronted(t, "")
 	g := w.start()
 	tool := newTool(t, w.openFront(g), "tool", toolSecret)
@@ -219,27 +230,24 @@ func TestToolsHearOfAHandover(t *testing.T) {
 	}
 	defer conn.Close()
 	answers := bufio.NewReader(conn)
-	ask := func() (status int, last bool) {
-		t.Helper()
-		_, err := fmt.Fprintf(conn, "POST /?%s HTTP/1.1\r\nHost: front\r\nContent-Length: 0\r\n\r\n",
+	ask := func() (status int, last bool, err error) {
+		_, err = fmt.Fprintf(conn, "POST /?%s HTTP/1.1\r\nHost: front\r\nContent-Length: 0\r\n\r\n",
 			tool.sign(http.MethodPost, tool.params("ecs:DescribeInstances", nil)))
 		if err != nil {
-			t.Fatal(err)
+			return 0, false, err
 		}
 		answer, err := http.ReadResponse(answers, nil)
 		if err != nil {
-			t.Fatalf("no answer: %v", err)
+			return 0, false, err
 		}
 		defer answer.Body.Close()
-		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-			t.Fatalf("no whole answer: %v", err)
-		}
-		return answer.StatusCode, answer.Close
+		_, err = io.Copy(io.Discard, answer.Body)
+		return answer.StatusCode, answer.Close, err
 	}
-	if status, last := ask(); status != http.StatusOK || last {
-		t.Fatalf("got %d, which ends the connection: %t", status, last)
+	if status, last, err := ask(); status != http.StatusOK || last || err != nil {
+		t.Fatalf("got %d, which ends the connection: %t, %v", status, last, err)
 	}
-	stopped := make(chan error, 1)
+	stopped, begun := make(chan error, 1), time.Now()
 	go func() { stopped <- w.stop() }()
 	until(t, "no more connections are taken", func() bool {
 		another, err := net.Dial("tcp", address)
@@ -248,8 +256,16 @@ func TestToolsHearOfAHandover(t *testing.T) {
 		}
 		return err != nil
 	})
-	if status, last := ask(); status != http.StatusServiceUnavailable || !last {
-		t.Errorf("got %d, which ends the connection: %t", status, last)
+	status, last, err := ask()
+	if err != nil && time.Since(begun) > time.Second {
+		t.Logf("after %s: %v", time.Since(begun), err)
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		return false
+	}
+	if status != http.StatusServiceUnavailable || !last || err != nil {
+		t.Errorf("got %d, which ends the connection: %t, %v", status, last, err)
 	}
 	if _, err := answers.ReadByte(); !errors.Is(err, io.EOF) {
 		t.Errorf("the connection is open: %v", err)
@@ -257,10 +273,11 @@ func TestToolsHearOfAHandover(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
+	return true
 }
 
-// handover lets the active one of two replicas go, and returns the longest time for which a caller had no answer, and how long a read took
-// it before.
+// handover lets the active one of two replicas go, and returns the longest time for which a caller had no answer, and
+// how long a read took it before.
 func handover(t *testing.T, way leaving, burden burden) (gap, slowest time.Duration) {
 	t.Helper()
 	w := fronted(t, way.election+"budget: {overrides: {vpc/DescribeVSwitches: {calls: 1, window: 1s}}}\n")
