@@ -126,13 +126,13 @@ func TestHandover(t *testing.T) {
 		{name: "slow tools", on: func(ctx context.Context, t *testing.T) { w.beginToRead(ctx, t, tool) }},
 	} {
 		t.Run(burden.name, func(t *testing.T) {
-			// A machine that halts may hold up one handover, and what waits for others all. A handover is about five calls to the API
-			// server and of callers, which a busy machine makes longer.
+			// A machine that halts may hold up one handover, and what waits for others all. A handover is about five calls
+			// to the API server and of callers, which a busy machine makes longer.
 			const limit, tries = 3 * time.Second, 5
 			for n := range tries {
 				typed, front, slowest := w.handOver(t, client, tool, burden.on)
-				t.Logf("%s: %.1f s without an answer, and %.1f s of the front; a read took %.1f s before", burden.name, typed.Seconds(),
-					front.Seconds(), slowest.Seconds())
+				t.Logf("%s: %.1f s without an answer, and %.1f s of the front; a read took %.1f s before",
+					burden.name, typed.Seconds(), front.Seconds(), slowest.Seconds())
 				if max(typed, front) <= limit+5*slowest {
 					return
 				}
@@ -223,7 +223,9 @@ func (w testWorld) handOver(t *testing.T, client *gateway.Client, tool frontTool
 	w.restart(t, active)
 	w.served(t, client)
 	// The port of the front opens after that of the gateway's own API.
-	eventually(t, "the front answers", func(ctx context.Context) error { return tool.call(ctx, "2014-05-15", "DescribeLoadBalancers") })
+	eventually(t, "the front answers", func(ctx context.Context) error {
+		return tool.call(ctx, "2014-05-15", "DescribeLoadBalancers")
+	})
 	w.restart(t, standby)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
