@@ -112,6 +112,29 @@ func TestNothingIsLeftOut(t *testing.T) {
 	}
 	s.packages()
 	s.sends()
+	s.checks()
+}
+
+// checks looks whether each request that a resource has rules for in its check.go has a case in the tests of these. What the options of the
+// API say of a field is tested for all resources, by TestEveryFieldIsChecked.
+func (s source) checks() {
+	files, err := filepath.Glob(filepath.Join("..", "*", "*", "check.go"))
+	if err != nil || len(files) == 0 {
+		s.t.Fatal("no resource has rules", err)
+	}
+	for _, file := range files {
+		dir := "cloudgateway/internal/" + strings.TrimPrefix(filepath.ToSlash(filepath.Dir(file)), "../")
+		test, err := os.ReadFile(filepath.Join(filepath.Dir(file), "check_test.go"))
+		if err != nil {
+			s.t.Errorf("%s/check_test.go is missing, with a case for each rule of check.go", dir)
+			continue
+		}
+		for _, found := range regexp.MustCompile(`\*(\w+v1\.\w+Request)\b`).FindAllStringSubmatch(s.read(dir+"/check.go"), -1) {
+			if request := found[1]; !strings.Contains(string(test), request+"{") {
+				s.t.Errorf("%s/check_test.go: a case with %s is missing", dir, request)
+			}
+		}
+	}
 }
 
 // kindsOfOwners are the names of the kinds that scopes can look at.
