@@ -256,8 +256,8 @@ func Known(annotations ...map[string]string) []string {
 // ParseOwnTags reads the note OwnTags.
 func ParseOwnTags(annotations map[string]string) []string { return splitList(annotations[OwnTags]) }
 
-// ParseEIPs reads the note EIPs.
-func ParseEIPs(annotations map[string]string) []string { return splitList(annotations[EIPs]) }
+// ParseBound reads the note Bound.
+func ParseBound(annotations map[string]string) []string { return splitList(annotations[Bound]) }
 
 // Unknown returns the names under either prefix that the table doesn't have, sorted, each with the key of the table that is most like it,
 // or "" if none is.

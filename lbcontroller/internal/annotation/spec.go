@@ -40,12 +40,12 @@ const ConfirmRelease = "service.k8s.alibaba/confirm-release"
 // cleaned up whatever becomes of the annotations that name them.
 const Claims = "service.k8s.alibaba/reused-loadbalancers"
 
-// EIPs is the controller's own note on a Service: the ids of the user's EIPs that it has bound to the CLB, and EIPAllocated
-// while there may be one that was allocated. Only these are taken off again.
-const EIPs = "service.k8s.alibaba/eips"
+// Bound is the controller's own note on a Service: the ids of what it has bound of the user's to the load balancer, the
+// EIPs of a CLB, and BoundOwn while there may be one that was made for the Service. Only these are taken off again.
+const Bound = "service.k8s.alibaba/eips"
 
-// EIPAllocated is what stands in EIPs in place of an id.
-const EIPAllocated = "allocated"
+// BoundOwn is what stands in Bound in place of an id.
+const BoundOwn = "allocated"
 
 // Fields of a Service that ask for the same as an annotation.
 const (

@@ -13,6 +13,7 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
@@ -27,11 +28,16 @@ var (
 	_ plan.Binder         = Product{}
 )
 
+// Bound implements desired.Configurer.
+func (Product) Bound(v desired.View) (b *model.Binding, isPublished bool) {
+	b = v.Binding(v.Values.Text(annotation.EIPID), v.Values.On(annotation.EIPAllocate))
+	return b, v.Values.Has(annotation.ExternalIPType) || v.Values.Has(annotation.EIPID) || v.Values.On(annotation.EIPAllocate)
+}
+
 // eip asks for an EIP for an intranet CLB.
 func (b builder) eip() {
-	v, w := b.Values, b.View.Binding()
+	v, w := b.Values, b.Binding
 	if !w.IsAsked() {
-		b.Binds(w)
 		return
 	}
 	key := annotation.EIPAllocate
@@ -57,7 +63,6 @@ func (b builder) eip() {
 		asked.Forbidden = "no EIP is bound, as public load balancers are disabled in this cluster; remove annotation " + annotation.Prefix + key
 	}
 	w.Config = asked
-	b.Binds(w)
 }
 
 // chargeTypes are the values of the annotation.

@@ -1,11 +1,13 @@
 package lb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
@@ -13,6 +15,23 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
+
+// noteBound adds what is bound to notes: once all that the Service asks for is in place, or while it is being put in
+// place.
+func noteBound(n controller.Notes, b *model.Binding, isDone bool) {
+	switch {
+	case isDone && b.IsAsked():
+		n.Annotations[annotation.Bound] = cmp.Or(b.ID, annotation.BoundOwn)
+	case isDone:
+		n.Annotations[annotation.Bound] = ""
+	case b != nil:
+		items := slices.Clone(b.Users)
+		if b.Made {
+			items = append(items, annotation.BoundOwn)
+		}
+		n.Annotations[annotation.Bound] = strings.Join(slices.Sorted(slices.Values(items)), ",")
+	}
+}
 
 // findBound reads the bound things that concern a Service with the load balancer that was found.
 func (r reader) findBound(ctx context.Context, found *model.Observed, mark observe.Mark, b *model.Binding) error {
@@ -46,11 +65,10 @@ func (c changer) releaseBound(ctx context.Context, s pass) error {
 // returns the way to give that up, too. With what is preserved it stays.
 func (c changer) boundToRelease(ctx context.Context, s pass, there model.Observed) (
 	plan.Plan, model.Observed, error) {
-	b := s.view.Binding()
+	b := s.want.Desired.Binding.Over()
 	if b == nil || s.view.Preserved() {
 		return plan.Plan{}, there, nil
 	}
-	b.ID, b.Own = "", false
 	if err := c.findBound(ctx, &there, c.markOf(string(s.svc.UID)), b); err != nil {
 		return plan.Plan{}, there, err
 	}
@@ -61,10 +79,10 @@ func (c changer) boundToRelease(ctx context.Context, s pass, there model.Observe
 // they are there. Nothing is done about one: the user may have named it by its id, so that it is the user's, and its
 // address can't be had back.
 func (w *orphans) reportUnused(view desired.View, mine []model.Thing) {
-	asked := view.Binding()
+	b, _ := w.product.Bound(view)
 	var ids []string
 	for _, t := range mine {
-		if t.Kind == model.ThingBound && (asked == nil || !asked.Made && !slices.Contains(asked.Users, t.ID)) {
+		if t.Kind == model.ThingBound && !b.Notes(t.ID) {
 			ids = append(ids, t.ID)
 		}
 	}

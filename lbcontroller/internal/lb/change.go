@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -63,8 +62,7 @@ func (c changer) carryOut(ctx context.Context, s pass, d decision) (pass, result
 		n.Annotations = ownTags(tags)
 		_, n.Annotations[annotation.Applied] = s.view.Applied(false)
 		n.Annotations[annotation.Making] = making(s, p)
-		_, eips := s.view.EIPs()
-		n.Annotations[annotation.EIPs] = strings.Join(eips, ",")
+		noteBound(n, want.Binding, false)
 	}
 	if p.FillsBuiltIn() {
 		// Nor servers in the group that every load balancer has, if the Service doesn't ask for them any more afterwards.

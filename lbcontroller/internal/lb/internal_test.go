@@ -3,14 +3,18 @@ package lb
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/proto/rpcerr"
 
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
@@ -72,6 +76,46 @@ func TestGoneAmongFailures(t *testing.T) {
 	}
 	if isGone(errors.Join(busy, busy)) {
 		t.Error("none of two is taken for it")
+	}
+}
+
+// TestNoteOfWhatIsBound: a note says what a Service may have. It keeps what is noted until all that is asked for is in
+// place. Of what is nobody's it says nothing.
+func TestNoteOfWhatIsBound(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		noted, id       string
+		own             bool
+		meanwhile, done string
+		knows           string // Of e-1 and e-2.
+	}{
+		{noted: "", meanwhile: "as before", done: ""},
+		{noted: "", id: "e-1", meanwhile: "e-1", done: "e-1", knows: "e-1"},
+		{noted: "", own: true, meanwhile: "allocated", done: "allocated", knows: "e-1,e-2"},
+		{noted: "e-1", meanwhile: "e-1", done: "", knows: "e-1"},
+		{noted: "e-1", id: "e-2", meanwhile: "e-1,e-2", done: "e-2", knows: "e-1,e-2"},
+		{noted: "e-2", id: "e-1", meanwhile: "e-1,e-2", done: "e-1", knows: "e-1,e-2"},
+		{noted: "e-1", own: true, meanwhile: "allocated,e-1", done: "allocated", knows: "e-1,e-2"},
+		{noted: "allocated", meanwhile: "allocated", done: "", knows: "e-1,e-2"},
+		{noted: "allocated", id: "e-1", meanwhile: "allocated,e-1", done: "e-1", knows: "e-1,e-2"},
+		{noted: "allocated,e-1", own: true, meanwhile: "allocated,e-1", done: "allocated", knows: "e-1,e-2"},
+		{noted: "e-1", id: "e-2", own: true, meanwhile: "e-1,e-2", done: "e-2", knows: "e-1,e-2"},
+	} {
+		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotation.Bound: test.noted}}}
+		b := desired.View{Service: svc}.Binding(test.id, test.own)
+		note := func(isDone bool) string {
+			n := controller.Notes{Annotations: map[string]string{annotation.Bound: "as before"}}
+			noteBound(n, b, isDone)
+			return n.Annotations[annotation.Bound]
+		}
+		knows := slices.DeleteFunc([]string{"e-1", "e-2"}, func(id string) bool { return !b.Notes(id) })
+		over := b.Over()
+		if over.IsAsked() || (over == nil) != (b == nil) || b != nil && (over.Made != b.Made || len(over.Users) != len(b.Users)) {
+			t.Errorf("%+v: without what is asked for %+v is %+v", test, b, over)
+		}
+		if note(false) != test.meanwhile || note(true) != test.done || strings.Join(knows, ",") != test.knows {
+			t.Errorf("%+v: noted %q, then %q; knows %q", test, note(false), note(true), knows)
+		}
 	}
 }
 

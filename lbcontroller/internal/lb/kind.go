@@ -33,7 +33,7 @@ func New(cfg Config) controller.Registration {
 	}
 	return controller.Registration{
 		MetricType: marks.MetricType, Finalizer: marks.Finalizer, Kind: kind, Previewer: kind, Run: kind.run,
-		Labels: labels, Annotations: []string{annotation.OwnTags, annotation.Applied, annotation.Claims, annotation.EIPs},
+		Labels: labels, Annotations: []string{annotation.OwnTags, annotation.Applied, annotation.Claims, annotation.Bound},
 	}
 }
 

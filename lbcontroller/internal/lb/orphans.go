@@ -401,7 +401,7 @@ func (w *orphans) remind(ctx context.Context, things []model.Thing, services []*
 		if len(mine) == 0 {
 			continue
 		}
-		notes := unnoted(view, slices.DeleteFunc(mine, func(t model.Thing) bool { return t.Kind == model.ThingBound }))
+		notes := unnoted(view, nil, slices.DeleteFunc(mine, func(t model.Thing) bool { return t.Kind == model.ThingBound }))
 		if len(notes.Annotations) == 0 || policyOf(view, w.policy) == PolicyReport {
 			continue
 		}

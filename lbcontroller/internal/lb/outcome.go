@@ -198,11 +198,7 @@ func publication(s pass, addresses []string, observed model.Observed, complete b
 	n.Annotations[annotation.Claims] = reuse.Kept(s.want.Desired, observed).String()
 	after, meanwhile := s.view.Applied(s.view.MayHaveList() && (len(observed.Lists) > 0 || !observed.ListsKnown))
 	n.Annotations[annotation.Applied], n.Annotations[annotation.Making] = after, ""
-	bound, coming := s.view.EIPs()
-	if !complete || s.want.Desired.Reuse.ID != "" && !s.policy.allowsDeletions() {
-		bound = coming
-	}
-	n.Annotations[annotation.EIPs] = strings.Join(bound, ",")
+	noteBound(n, s.want.Desired.Binding, complete && (s.want.Desired.Reuse.ID == "" || s.policy.allowsDeletions()))
 	if !complete {
 		n.Annotations[annotation.Making] = noListener // All that were made are started.
 		n.Labels[LabelHash], n.Annotations[annotation.Applied] = "", meanwhile

@@ -52,7 +52,8 @@ func (e *engine) possessions(ctx context.Context, r controller.Request, view des
 		Kind:  e.Product, Preserve: view.Preserved(), GroupsApart: e.Product.Marks().GroupsApart, Used: p.another.UsedGroups(),
 	}
 	p.instance = plan.Release(e.Product, p.observed, keptFor(view, p.beside.Owner))
-	if p.observed, p.beside.Binding, err = e.beside(ctx, view, p.observed); err != nil {
+	b, _ := e.Product.Bound(view)
+	if p.observed, p.beside.Binding, err = e.beside(ctx, view, b, p.observed); err != nil {
 		return p, err
 	}
 	p.first, p.last = p.beside.Release(p.observed)
@@ -234,11 +235,12 @@ func (e *engine) allReleased(ctx context.Context, r controller.Request, view des
 	if label := e.Product.Marks().ListLabel; label != "" {
 		labels[label] = ""
 	}
+	_, showsBound := e.Product.Bound(view)
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels: labels,
 		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: "", annotation.Applied: "",
-			annotation.Making: "", annotation.EIPs: ""}, Exact: []string{annotation.Claims},
-	}, KeepIngress: isAnothers(e.Product.Marks().published(r.Service), r.Service, view, address)}
+			annotation.Making: "", annotation.Bound: ""}, Exact: []string{annotation.Claims},
+	}, KeepIngress: !showsBound && isAnothers(e.Product.Marks().published(r.Service), r.Service, address)}
 	return o
 }
 
@@ -255,9 +257,9 @@ func (e *engine) kept(policy Policy, r controller.Request, view desired.View, cl
 
 // isAnothers reports that a Service which went over to another controller shows that controller's address, not that of
 // the load balancer which is released.
-func isAnothers(shown []string, svc *corev1.Service, view desired.View, address string) bool {
+func isAnothers(shown []string, svc *corev1.Service, address string) bool {
 	return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && address != "" && len(shown) > 0 &&
-		!slices.Contains(shown, address) && !view.ShowsBound()
+		!slices.Contains(shown, address)
 }
 
 // releasable reads the instance to give up. What is remembered only says where to look: its marks may have changed

@@ -1,6 +1,7 @@
 package lb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,8 +25,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
-// What stands beside load balancers (access lists, what is bound to them, server groups of a kind where these stand by themselves,
-// load balancers that could not be made) has one way for all its kinds. Its marks in the cloud say whose it is: both
+// What stands beside load balancers (access lists, what is bound to them, server groups of a kind where these stand by
+// themselves, load balancers that could not be made) has one way for all its kinds. Its marks in the cloud say whose it is: both
 // tags, and its name. What is noted on a Service only spares looking: a note can be lost, and is written again by the
 // marks.
 
@@ -55,9 +56,9 @@ func isUnreadable(err error) bool {
 
 // beside reads what stands beside the load balancer of a Service that gives up what it has, and says what the Service
 // may have bound; nil for nothing. Server groups were read with the load balancer.
-func (r reader) beside(ctx context.Context, view desired.View, there model.Observed) (
+func (r reader) beside(ctx context.Context, view desired.View, b *model.Binding, there model.Observed) (
 	model.Observed, *model.Binding, error) {
-	mark, b := r.markOf(string(view.Service.UID)), view.Binding()
+	mark := r.markOf(string(view.Service.UID))
 	has := map[model.ThingKind]bool{model.ThingList: view.MayHaveList(), model.ThingBound: b != nil && b.Made}
 	isKnown := func(kind model.ThingKind) bool { return kind == model.ThingGroup || has[kind] }
 	things, err := r.things(ctx, slices.DeleteFunc(r.Beside(there), isKnown), sharedAge)
@@ -65,8 +66,8 @@ func (r reader) beside(ctx context.Context, view desired.View, there model.Obser
 		return there, nil, err
 	}
 	for _, t := range things {
-		// One to be bound that isn't noted may be the user's, who has named it by its id before: it goes only with the load balancer
-		// that has it.
+		// One to be bound that isn't noted may be the user's, who has named it by its id before: it goes only with the
+		// load balancer that has it.
 		isGiven := t.Kind != model.ThingBound || t.UsedBy == there.InstanceID && t.UsedBy != ""
 		has[t.Kind] = has[t.Kind] || t.Mark == mark.DefaultName && isGiven
 	}
@@ -80,14 +81,13 @@ func (r reader) beside(ctx context.Context, view desired.View, there model.Obser
 			return there, nil, err
 		}
 	}
-	if b == nil && !has[model.ThingBound] {
+	if b = b.Over(); b == nil && !has[model.ThingBound] {
 		return there, nil, nil
 	}
-	if b == nil {
-		b = &model.Binding{}
-	}
-	b.ID, b.Own, b.Made = "", false, has[model.ThingBound]
-	return there, b, r.findBound(ctx, &there, mark, b)
+	b = cmp.Or(b, &model.Binding{})
+	b.Made = has[model.ThingBound]
+	err = r.findBound(ctx, &there, mark, b)
+	return there, b, err
 }
 
 // failed reads the load balancers that could not be made for a Service.
@@ -130,7 +130,8 @@ func (e *engine) recollected(ctx context.Context, r controller.Request) (*corev1
 	if err != nil {
 		return nil, err
 	}
-	notes := unnoted(view, things)
+	b, _ := e.Product.Bound(view)
+	notes := unnoted(view, b, things)
 	// It may have been on another load balancer of a user's. Where it names none, reclaim finds that out.
 	if reused := view.Reused(); reused != "" && len(ownership.ParseClaims(svc.Annotations[annotation.Claims])) == 0 {
 		claims, err := e.claimed(ctx, svc)
@@ -191,13 +192,13 @@ func (r reader) claimed(ctx context.Context, svc *corev1.Service) (ownership.Cla
 }
 
 // unnoted are the notes that a Service lacks of things that were made for it. Pure.
-func unnoted(view desired.View, things []model.Thing) controller.Notes {
+func unnoted(view desired.View, b *model.Binding, things []model.Thing) controller.Notes {
 	svc, mark := view.Service, ownership.DefaultName(string(view.Service.UID))
 	has := map[model.ThingKind]bool{}
 	for _, t := range things {
 		has[t.Kind] = has[t.Kind] || t.Mark == mark && (t.Kind != model.ThingBound || t.UsedBy != "")
 	}
-	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Applied, annotation.EIPs}}
+	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Applied, annotation.Bound}}
 	with := func(key, item string) {
 		items := append(strings.FieldsFunc(svc.Annotations[key], func(r rune) bool { return r == ',' }), item)
 		slices.Sort(items)
@@ -206,12 +207,9 @@ func unnoted(view desired.View, things []model.Thing) controller.Notes {
 	if has[model.ThingList] && !view.MayHaveList() {
 		with(annotation.Applied, annotation.SourceRanges)
 	}
-	b := view.Binding()
-	isUsers := func(t model.Thing) bool {
-		return t.Kind == model.ThingBound && b != nil && slices.Contains(b.Users, t.ID)
-	}
-	if has[model.ThingBound] && (b == nil || !b.Made) && !slices.ContainsFunc(things, isUsers) {
-		with(annotation.EIPs, annotation.EIPAllocated)
+	isNoted := func(t model.Thing) bool { return t.Kind == model.ThingBound && b.Notes(t.ID) }
+	if has[model.ThingBound] && !slices.ContainsFunc(things, isNoted) {
+		with(annotation.Bound, annotation.BoundOwn)
 	}
 	if len(n.Annotations) > 0 { // Not all is in place.
 		n.Labels = map[string]string{LabelHash: ""}

@@ -349,10 +349,10 @@ func TestReplacedWithAnEIP(t *testing.T) {
 	})
 	inWorld(t, 2, func(w *world) {
 		w.create(web(onCLB, asked))
-		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.EIPs) })
+		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Bound) })
 		w.stop()
 		svc := w.service()
-		delete(svc.Annotations, annotation.EIPs)
+		delete(svc.Annotations, annotation.Bound)
 		delete(svc.Annotations, annotation.Prefix+annotation.EIPAllocate)
 		svc.DeletionTimestamp = new(metav1.Now())
 		if _, err := w.kube.CoreV1().Services("default").Update(t.Context(), svc, metav1.UpdateOptions{}); err != nil {

@@ -168,6 +168,9 @@ func (p Product) CheckSources(ctx context.Context, there model.Observed) ([]neti
 	return sources, nil
 }
 
+// Bound implements desired.Configurer: the EIPs of an NLB are attributes of its zones.
+func (Product) Bound(desired.View) (b *model.Binding, isPublished bool) { return nil, false }
+
 // Addresses implements lb.Product: an NLB publishes a name, which leads to its EIPs.
 func (Product) Addresses(context.Context, string, time.Duration) (list []string, none string, err error) {
 	return nil, "", nil

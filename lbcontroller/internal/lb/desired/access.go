@@ -42,9 +42,6 @@ func (b *Builder) RestrictTo(name string, entries []string) {
 	b.access = &model.Access{Name: name, Entries: entries}
 }
 
-// Binds asks for something to be bound to the load balancer, or for nothing any more.
-func (b *Builder) Binds(w *model.Binding) { b.binding = w }
-
 // OnlyOne refuses a Service that restricts the access both by the field and by one of the annotations: neither counts more.
 func (b *Builder) OnlyOne(keys ...string) {
 	for _, key := range keys {

@@ -126,6 +126,9 @@ type Configurer interface {
 	// Shapes says what the server groups of the ports are, beside their servers, by the index of the port. It reports no
 	// problem.
 	Shapes(b *Builder) []Shape
+	// Bound is what a Service asks to have bound to its load balancer, and what it may have from before, as View.Binding has
+	// it; and whether it publishes the addresses that are bound there instead of the load balancer's own.
+	Bound(v View) (b *model.Binding, isPublished bool)
 	// BuiltIn is the server group that every load balancer of the kind has, with the servers that are to be in it, beside
 	// those of the ports. It is nil if there is none, or if the Service says nothing of it.
 	BuiltIn(b *Builder, ports []model.Group) *model.Group
@@ -153,6 +156,8 @@ type Builder struct {
 	Values annotation.Values
 	Owner  ownership.Owner
 	Reuse  model.Reuse
+	// Binding is what Bound answers of the Service, to which the kind may add what else it knows.
+	Binding *model.Binding
 
 	*findings
 
@@ -166,7 +171,6 @@ type Builder struct {
 	// which servers it takes.
 	keepWeights, keepChoice bool
 	access                  *model.Access
-	binding                 *model.Binding
 	// limit is how many servers a server group takes, and left how many are left out of one for that.
 	limit, left int
 	lists       *model.Lists
@@ -218,7 +222,9 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 		}
 	}
 	b.problems = append(b.problems, in.View.parser.Unrestricted(svc.Annotations, svc.Labels, svc.Spec.LoadBalancerSourceRanges)...)
-	d := &model.Desired{Owner: b.Owner, UID: string(svc.UID), Reuse: b.Reuse}
+	var showsBound bool
+	b.Binding, showsBound = kind.Bound(in.View)
+	d := &model.Desired{Owner: b.Owner, UID: string(svc.UID), Reuse: b.Reuse, Binding: b.Binding}
 	d.Instance, d.Listeners = kind.Configure(b)
 	d.Instance.Nodes = in.Nodes.Addresses()
 	d.Refused = b.refusals()
@@ -232,7 +238,6 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	if d.Access = b.access; d.Access == nil && in.View.MayHaveList() {
 		d.Access = &model.Access{}
 	}
-	d.Binding = b.binding
 	if !b.View.dual { // Which family a pod lacks doesn't matter then.
 		b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
 	}
@@ -264,7 +269,7 @@ func Build(cfg Config, in Input, kind Configurer) (Result, error) {
 	return Result{
 		Desired: d, OwnGroups: b.ownGroups(),
 		Hostname:   values.Text(annotation.Hostname),
-		ShowsBound: in.View.ShowsBound(),
+		ShowsBound: showsBound,
 		IPMode:     values.Text(annotation.IPMode),
 		Warnings:   b.warnings, WithoutEffect: b.useless,
 		Coming: b.coming(), Certificates: b.certificates, Lacking: b.lacking,

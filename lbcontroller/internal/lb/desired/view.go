@@ -112,33 +112,23 @@ func (v View) Preserved() bool { return annotation.Preserved(v.Service.Annotatio
 // SyncPolicy is the policy that the Service asks for, or "".
 func (v View) SyncPolicy() string { return v.Values.Text(annotation.SyncPolicy) }
 
-// ShowsBound reports whether the addresses that are bound to the load balancer are published instead of its own.
-func (v View) ShowsBound() bool {
-	return v.Values.Has(annotation.ExternalIPType) || v.Values.Has(annotation.EIPID) || v.Values.On(annotation.EIPAllocate)
-}
-
-// EIPs is the note about EIPs once all that the Service asks for is in place, and while it is being put in place.
-func (v View) EIPs() (after, meanwhile []string) {
-	if id := v.Values.Text(annotation.EIPID); id != "" {
-		after = append(after, id)
-	} else if v.Values.On(annotation.EIPAllocate) {
-		after = append(after, annotation.EIPAllocated)
-	}
-	meanwhile = append(annotation.ParseEIPs(v.Service.Annotations), after...)
-	slices.Sort(meanwhile)
-	return after, slices.Compact(meanwhile)
-}
-
-// Binding is what the Service asks to have bound, and what it may have from before; nil for neither.
-func (v View) Binding() *model.Binding {
-	_, users := v.EIPs()
-	if len(users) == 0 {
+// Binding is what the Service asks to have bound to its load balancer, a thing of the user's by its id or one of its
+// own, and what it may have from before; nil for neither.
+func (v View) Binding(id string, own bool) *model.Binding {
+	items := annotation.ParseBound(v.Service.Annotations)
+	switch {
+	case id != "":
+		items = append(items, id)
+	case own:
+		items = append(items, annotation.BoundOwn)
+	case len(items) == 0:
 		return nil
 	}
-	w := &model.Binding{ID: v.Values.Text(annotation.EIPID), Own: v.Values.On(annotation.EIPAllocate)}
-	w.Made = slices.Contains(users, annotation.EIPAllocated)
-	w.Users = slices.DeleteFunc(users, func(id string) bool { return id == annotation.EIPAllocated })
-	return w
+	isOwn := func(item string) bool { return item == annotation.BoundOwn }
+	b := &model.Binding{ID: id, Own: own, Made: slices.ContainsFunc(items, isOwn)}
+	slices.Sort(items)
+	b.Users = slices.DeleteFunc(slices.Compact(items), isOwn)
+	return b
 }
 
 // Claims are where on load balancers of users there may be something of the Service: those noted, and the load balancer

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // Binding is what a Service asks to have bound to its load balancer, of what stands by itself there, and what it may
 // have from before.
 type Binding struct {
@@ -17,6 +19,18 @@ type Binding struct {
 
 // IsAsked reports that something is to be bound to the load balancer.
 func (b *Binding) IsAsked() bool { return b != nil && (b.ID != "" || b.Own) }
+
+// Over is what a Service may have that asks for nothing any more.
+func (b *Binding) Over() *Binding {
+	if b == nil {
+		return nil
+	}
+	return &Binding{Users: b.Users, Made: b.Made}
+}
+
+// Notes reports whether it is noted that the Service may have a thing that was made for it: as such, or as the user's
+// by its id.
+func (b *Binding) Notes(id string) bool { return b != nil && (b.Made || slices.Contains(b.Users, id)) }
 
 // Bound is a thing that there is, and that is or may be bound to the load balancer.
 type Bound struct {
