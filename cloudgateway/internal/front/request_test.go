@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,6 +146,25 @@ func TestParse(t *testing.T) {
 func digestOf(body string) string {
 	sum := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(sum[:])
+}
+
+// TestEachHeaderIsSigned: whoever sees a signed request can't send it again with another value of any of these.
+func TestEachHeaderIsSigned(t *testing.T) {
+	t.Parallel()
+	signed := []string{"host", "x-acs-action", "x-acs-content-sha256", "x-acs-date", "x-acs-signature-nonce", "x-acs-version"}
+	for i, name := range signed {
+		rest := slices.Delete(slices.Clone(signed), i, i+1)
+		r := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
+		r.Header.Set("Authorization", acs3+" Credential=k,SignedHeaders="+strings.Join(rest, ";")+",Signature=s")
+		for _, header := range signed[1:] {
+			r.Header.Set(header, "x")
+		}
+		r.Header.Set("X-Acs-Content-Sha256", digestOf(""))
+		r.Header.Set("X-Acs-Date", "2026-01-02T03:04:05Z")
+		if _, err := parse(r, nil); err == nil || !strings.Contains(err.Error(), name+" is not signed") {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
 }
 
 // TestHeadersOnce: a header that is there twice has no certain value.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 func TestDoRemembersUntilTheLifeEnds(t *testing.T) {
@@ -196,5 +198,24 @@ func TestClearFunc(t *testing.T) {
 	b, hasB := m.Get("b")
 	if hasA || !hasB || b != 2 {
 		t.Errorf("a is there: %t; b is there: %t, %d", hasA, hasB, b)
+	}
+}
+
+// TestStoreKeepsTheLaterRead: an answer that comes late does not take the place of what was read after it.
+func TestStoreKeepsTheLaterRead(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := NewStore[string, string](semaphore.NewWeighted(10))
+	put := func(value string, at int) {
+		s.Put("key", value, 1, start.Add(time.Duration(at)*time.Second), time.Minute)
+	}
+	for _, step := range []struct {
+		value string
+		at    int
+		want  string
+	}{{"second", 2, "second"}, {"first", 1, "second"}, {"third", 3, "third"}} {
+		put(step.value, step.at)
+		if got, _, _ := s.Get("key", start.Add(3*time.Second), time.Minute); got != step.want {
+			t.Errorf("after the read at second %d: %q, want %q", step.at, got, step.want)
+		}
 	}
 }

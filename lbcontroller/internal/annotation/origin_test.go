@@ -33,12 +33,16 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("%s: noted is %q, want %q", name, note, tt.note)
 		}
 	}
-	v, _ := parser.Parse(map[string]string{Applied: "name"})
+	v, problems := parser.Parse(map[string]string{Applied: "timeout:80"}, field) // It asks for all ports.
+	if len(problems) > 0 || v.Text("timeout") != "10" || v.ForPort(80).Text("timeout") != "10" {
+		t.Errorf("gone for a port, and a field says more: %q, of the port %q", v.Text("timeout"), v.ForPort(80).Text("timeout"))
+	}
+	v, _ = parser.Parse(map[string]string{Applied: "name"})
 	if v.Has("name") || len(v.Kept()) != 1 {
 		t.Errorf("what the cloud keeps is asked for: %t, kept %q", v.Has("name"), v.Kept())
 	}
 	field.Value = "5000"
-	_, problems := parser.Parse(nil, field)
+	_, problems = parser.Parse(nil, field)
 	if len(problems) != 1 ||
 		problems[0].String() != `spec.sessionAffinityConfig: value "5000" is not allowed, use a whole number from 0 to 3600` {
 		t.Errorf("problems %v", problems)

@@ -164,6 +164,19 @@ func TestRemainingIsNothingAfterTheChange(t *testing.T) {
 	})
 }
 
+// TestFullGroupStaysFull: what remains for a group that takes no more servers still takes one for each that it brings.
+func TestFullGroupStaysFull(t *testing.T) {
+	group := servers(10, 2)
+	c := changes{add: servers(0, 3), remove: group}
+	if next := remaining(c, group).next(20, true); next.verb != add {
+		t.Errorf("with room: %v first", next.verb)
+	}
+	c.full = true
+	if next := remaining(c, group).next(20, true); next.verb != replace || len(next.into) != 2 {
+		t.Errorf("full: %v of %d servers first, want two to be replaced", next.verb, len(next.into))
+	}
+}
+
 func sameKeys(a, b []*slbv1.Server) bool {
 	return slices.EqualFunc(a, b, func(x, y *slbv1.Server) bool { return keyOf(x) == keyOf(y) })
 }

@@ -147,6 +147,25 @@ func TestFindThings(t *testing.T) {
 	}
 }
 
+// TestCopiesOfAList: of two access lists with one name and mark, one may be somebody's copy.
+func TestCopiesOfAList(t *testing.T) {
+	t.Parallel()
+	list := model.Thing{Kind: model.ThingList, ID: "acl-1", Name: "k8s-clb-agone", Mark: "agone"}
+	other := list
+	other.ID = "acl-2"
+	for n, things := range [][]model.Thing{{list}, {list, other}} {
+		orphans, _ := Find(cluster, "its/finalizer", nil, things, nil)
+		if len(orphans) != len(things) {
+			t.Fatalf("%d lists: orphans %v", len(things), orphans)
+		}
+		for _, o := range orphans {
+			if kept := o.Kept != ""; kept != (n > 0) {
+				t.Errorf("%d lists: %s is kept: %t (%s)", len(things), o.LoadBalancer, kept, o.Kept)
+			}
+		}
+	}
+}
+
 // TestDecide: an orphan is due once it has been one for the grace without a break; the budget counts what earlier leaders deleted.
 func TestDecide(t *testing.T) {
 	t.Parallel()

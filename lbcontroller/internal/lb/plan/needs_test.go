@@ -5,7 +5,9 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
+	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/plan"
 )
 
 // TestNeeds lists what holds back what. Only the group that a listener forwards to, its port and the target of its redirect do.
@@ -63,4 +65,25 @@ func TestNeeds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// opening is a change that lets others connect.
+type opening struct{ UpdateInstance }
+
+func (opening) Opens() bool { return true }
+
+// opened is a kind whose load balancer is opened and renamed.
+type opened struct{ clb.Product }
+
+func (opened) Update(*model.Desired, model.Observed) ([]Action, []string) {
+	return []Action{opening{UpdateInstance{What: []string{"address type"}}}, UpdateInstance{What: []string{"name"}}}, nil
+}
+
+// TestOpeningComesLast: what lets others connect comes after all that is taken away, and after all other changes.
+func TestOpeningComesLast(t *testing.T) {
+	t.Parallel()
+	d, o := observed()
+	o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("30443")})
+	wantPlan(t, plan.Diff(opened{}, d, o), "1. delete server group k8s/30443/web/default/c\n1. change load balancer: name\n"+
+		"2. change load balancer: address type")
 }
