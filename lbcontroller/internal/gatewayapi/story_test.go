@@ -80,7 +80,9 @@ func TestTwoTeams(t *testing.T) {
 		w.apply(gateway("nlb", tcp("red", 80)+","+tcp("blue", 3306)+","+tcp("more", 8080)+","+tcp("most", 8081)))
 		w.settle()
 		w.expect("a route with its listener", append(slices.Clone(teams), "8080/tcp:", "8081/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")...)
-		w.called("a route with its listener", "CreateListener CreateServerGroup")
+		// The port of the Service may come before its slices, or after them.
+		w.called("a route with its listener", "CreateListener CreateServerGroup",
+			"ApplyServerChanges CreateListener CreateServerGroup")
 		w.remove("tcproutes red/most")
 		w.settle()
 		w.calls()
@@ -105,22 +107,25 @@ const look = "GetLoadBalancer ListListeners ListServerGroups"
 
 // called compares the calls to the cloud since the last time, each write as often as it was made, and reads once: how often
 // depends on whether the Service or its slices come first. So does whether a look reads a server group by itself, which is
-// not compared where there is a look.
-func (w *world) called(what, want string) {
+// not compared where there is a look. Of several that are wanted, one is right.
+func (w *world) called(what string, want ...string) {
 	w.t.Helper()
-	calls := strings.Fields(want)
-	slices.Sort(calls)
 	made, got := w.cloud.Calls(), strings.Fields(w.calls())
-	if strings.Contains(want, look) {
+	if strings.Contains(want[0], look) {
 		got = slices.DeleteFunc(got, func(name string) bool { return name == "GetServerGroup" })
 	}
 	got = slices.CompactFunc(got, func(a, b string) bool {
 		return a == b && (strings.HasPrefix(a, "Get") || strings.HasPrefix(a, "List"))
 	})
-	if !slices.Equal(got, calls) {
-		w.t.Errorf("%s costs %q, want %q: %v", what, got, calls, made)
+	isRight := func(calls string) bool { return slices.Equal(got, slices.Sorted(strings.FieldsSeq(calls))) }
+	if !slices.ContainsFunc(want, isRight) {
+		w.t.Errorf("%s costs %q, want %q: %v", what, got, want, made)
 	}
 }
+
+// aStep is what a step of a canary with two backends takes: one call, or two where a pass comes between the slice of the
+// one and that of the other.
+var aStep = []string{"ApplyServerChanges", "ApplyServerChanges ApplyServerChanges"}
 
 // TestRouteOfManyGateways: the status of a route names its Gateways in one order, whichever the cache gives, so that a pass in which
 // nothing changes writes nothing.
@@ -214,9 +219,11 @@ func TestCanary(t *testing.T) {
 				fmt.Sprintf("{name: web, port: 80, weight: %d}, {name: db, namespace: blue, port: 3306, weight: %d}", step.web, step.db)))
 			w.settle()
 			w.expect(fmt.Sprint(step), "nlb Internet", step.want)
-			if calls := w.calls(); step.db != 0 && calls != "ApplyServerChanges" {
-				t.Errorf("%v costs %s", step, calls)
+			if step.db == 0 {
+				w.calls()
+				continue
 			}
+			w.called(fmt.Sprint(step), aStep...)
 		}
 		w.settled("the end")
 	})
