@@ -40,6 +40,9 @@ func initialised(i int) *corev1.Node {
 // ten thousand heartbeats, costs the sweeps and nothing else. The memory is that of the controller, with the journals of
 // the fakes; the processor time is that of the fakes, too.
 func TestFiveThousandNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute of processor time: make test runs it, make quick and -short do not")
+	}
 	const many = 5000
 	var before int64
 	prepare := func(w *world) {

@@ -22,6 +22,9 @@ import (
 // heartbeats, costs a read in five minutes. The memory is that of the controller, with the journals of the fakes; the
 // processor time is that of the fakes, too.
 func TestFiveThousandNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute of processor time: make test runs it, make quick and -short do not")
+	}
 	const many = 5000
 	var before int64
 	edit := func(cfg *controller.Config) {

@@ -143,8 +143,9 @@ func (d *Death) strike() gatewaytest.Fault {
 }
 
 const (
-	// walks is how many random histories are played, unless WALKS says so. make soak plays 5 000 others.
-	walks = 200
+	// walks is how many random histories are played, and shortWalks with -short, unless WALKS says so. make soak plays
+	// 5 000 others.
+	walks, shortWalks = 200, 40
 	// walkers play at the same time; each history waits for its goroutines often.
 	walkers = 4
 )
@@ -163,7 +164,11 @@ func Walk(t *testing.T, play func(t *testing.T, random *rand.Rand)) {
 		}
 		return n
 	}
-	seed, most := number("WALK_SEED", 1), number("WALKS", walks)
+	ordinary := uint64(walks)
+	if testing.Short() {
+		ordinary = shortWalks
+	}
+	seed, most := number("WALK_SEED", 1), number("WALKS", ordinary)
 	t.Logf("WALK_SEED=%d", seed)
 	for first := range uint64(walkers) {
 		t.Run(fmt.Sprintf("walker %d", first), func(t *testing.T) {
