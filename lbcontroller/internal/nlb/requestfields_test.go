@@ -40,7 +40,8 @@ func TestRequestFields(t *testing.T) {
 		name := field[strings.LastIndex(field, ".")+1:]
 		isOfTwo := name == "Cps" || name == "Tag" // An annotation sets it of one thing, and nothing of another.
 		if listed := strings.Contains(list, "`"+name+"`"); (by == "none") != listed && !isOfTwo || by != "none" && by != "controller" && !isRow {
-			t.Errorf("%s: %s: listed in docs/nlb.md %t, an annotation %t", field, by, listed, isRow)
+			t.Errorf("%s: requestfields.csv says %q, it stands in \"What no annotation sets\" of docs/nlb.md: %t, "+
+				"there is such an annotation: %t; one of these is wrong", field, by, listed, isRow)
 		}
 	}
 	compareWithPages(t, rows)
