@@ -109,7 +109,7 @@ func (e *engine) compare(ctx context.Context, s pass) (pass, decision, error) {
 			d.known = knowledge.Refused{Refusal: refusal}
 		}
 	}
-	return s, d, nil
+	return s, e.foresee(ctx, s, d), nil
 }
 
 // findOut finds out what is there, beyond what is known, as cheaply as is safe, and decides what to do.

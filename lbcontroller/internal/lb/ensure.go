@@ -103,6 +103,9 @@ func (e *engine) investigate(ctx context.Context, s pass, have knowledge.Known) 
 	s, lacks.lookup = s.resolved(reading, e.Shared.enis)
 	s, lacks.upload = e.uploads.resolve(reading, s, true)
 	d, err := e.findOut(reading, s, have)
+	if err == nil {
+		d = e.foresee(reading, s, d)
+	}
 	o, gaveWay := yielded(reading)
 	d.unfinished = lacks.upload != nil
 	if end(); gaveWay && errors.Join(err, lacks.lookup, lacks.upload) != nil {
@@ -206,7 +209,7 @@ func (e *engine) fail(ctx context.Context, s pass, d decision, done result) cont
 	if all, ok := d.known.(knowledge.All); ok && !all.Reused && isWithoutEffect(done.err) { // What is there is as certain as before.
 		keep(s, d.entry.Holds(knowledge.Now(all, done.observed), ""), false)
 	}
-	o = e.explained(ctx, s, d, done, o)
+	o = withText(o, named(s.view, done.err))
 	if isUnguarded(done.err) {
 		o = withText(o, e.Product.OpenTo(done.observed))
 	}

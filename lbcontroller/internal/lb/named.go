@@ -3,7 +3,6 @@ package lb
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,9 +10,9 @@ import (
 	"alicloud-controllers.dev/proto/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/controller"
-	"alicloud-controllers.dev/lbcontroller/internal/lb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/lb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/knowledge"
+	"alicloud-controllers.dev/lbcontroller/internal/lb/reuse"
 )
 
 // ofReasons are the annotations that name things which may not be there, by what the cloud says then.
@@ -56,24 +55,26 @@ func named(v desired.View, err error) string {
 	return strings.Join(texts, "; ")
 }
 
-// explained adds to an outcome what the kind finds to be wrong with what the cloud has refused, or else which annotations that is about.
-func (e *engine) explained(ctx context.Context, s pass, d decision, done result, o controller.Outcome) controller.Outcome {
-	explainer, can := e.Product.(Explainer)
-	failures, _ := errors.AsType[apply.Failures](done.err)
-	for _, f := range failures {
-		if !can || !slices.Contains(unclear, rpcerr.ReasonOf(f.Err)) {
-			continue
-		}
-		if key, why := explainer.Explain(ctx, d.there(), f.Action); why != "" {
-			return withText(o, fmt.Sprintf("%s is %q: %s", s.view.Values.Noun(key), written(s.view, key), why))
-		}
+// foresee leaves out of what was decided what the cloud would refuse, so that nothing is written for it. Where no load
+// balancer can be made nothing else is.
+func (e *engine) foresee(ctx context.Context, s pass, d decision) decision {
+	foreseer, can := e.Product.(Foreseer)
+	creates := d.plan.CreatesInstance()
+	if !can || d.refusal() != nil || creates && mayCreate(s, d) != nil {
+		return d
 	}
-	return withText(o, named(s.view, done.err))
-}
-
-// unclear are the answers of the cloud behind which may be a mistake in what a Service asks for.
-var unclear = []rpcerr.Reason{ //nolint:gochecknoglobals // A constant.
-	rpcerr.InvalidState, rpcerr.InvalidField, rpcerr.VSwitchNotFound, rpcerr.NoFreeAddress, rpcerr.ResourceInUse,
+	key, why, hopeless := foreseer.Foresee(ctx, d.there(), d.plan, d.read || creates)
+	if why == "" {
+		return d
+	}
+	text := fmt.Sprintf("%s is %q: %s", s.view.Values.Noun(key), written(s.view, key), why)
+	if creates {
+		d.known = knowledge.Refused{Refusal: &reuse.Refusal{Text: text, Again: retryRefused}}
+		return d
+	}
+	d.plan, _ = d.plan.Without(hopeless)
+	d.plan.Refused = append(slices.Clone(d.plan.Refused), text)
+	return d
 }
 
 // keysOf are those among what a Service asks for that a refused call may be about: if the answer names the id of a thing, what has that id.

@@ -59,11 +59,13 @@ type Product interface {
 	CertificateEnds(ctx context.Context, ids []string) (map[string]time.Time, error)
 }
 
-// Explainer is a Product that finds out, by reading, what is wrong with what the cloud has refused and doesn't say.
-type Explainer interface {
-	// Explain says, as text for users, what is wrong with what an annotation asks for, and what would do; there is what there was before the
-	// refused action. It is empty if nothing is known.
-	Explain(ctx context.Context, there model.Observed, refused plan.Action) (key, why string)
+// Foreseer is a Product that finds out, by reading, what of a plan the cloud would refuse.
+type Foreseer interface {
+	// Foresee says, as text for users, what is wrong with what an annotation asks for, and what would do; why is empty
+	// if nothing is known to be. hopeless are the actions that can't be done then. What is wrong by lists of before is
+	// read anew if that is wanted.
+	Foresee(ctx context.Context, there model.Observed, coming plan.Plan, anew bool) (
+		key, why string, hopeless func(plan.Action) bool)
 }
 
 // Marks are the texts by which a kind is known.

@@ -164,7 +164,7 @@ func (p Product) zonesFor(ctx context.Context, a CreateInstance, maxAge time.Dur
 	if err != nil {
 		return nil, nil, err
 	}
-	offered := p.offered(ctx)
+	offered := p.offered(ctx, zonesAge)
 	search := vswitch.Search{Configured: p.VSwitchIDs, ClusterID: a.ClusterID, Nodes: a.Nodes,
 		IPv6: a.Spec.GetIpVersion() == nlbv1.IpVersion_IP_VERSION_DUAL_STACK}
 	zones, without = split(firstOfZones(search.Of(list)), offered)
@@ -186,10 +186,10 @@ func (p Product) zonesFor(ctx context.Context, a CreateInstance, maxAge time.Dur
 	return zones, without, nil
 }
 
-// offered are the zones that have NLBs; none if that isn't known, as with a gateway of before. The zones are those of the vSwitches then,
+// offered are the zones that have NLBs, by a list of that age; none if that isn't known, as with a gateway of before. The zones are those of the vSwitches then,
 // and the cloud refuses what it can't do.
-func (p Product) offered(ctx context.Context) []string {
-	answer, err := p.Gateway.NetworkLoadBalancers.ListZones(ctx, &nlbv1.ListZonesRequest{MaxAge: durationpb.New(zonesAge)})
+func (p Product) offered(ctx context.Context, maxAge time.Duration) []string {
+	answer, err := p.Gateway.NetworkLoadBalancers.ListZones(ctx, &nlbv1.ListZonesRequest{MaxAge: durationpb.New(maxAge)})
 	if err != nil {
 		return nil
 	}

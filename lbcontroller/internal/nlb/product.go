@@ -51,8 +51,8 @@ type Product struct {
 }
 
 var (
-	_ lb.Product   = Product{}
-	_ lb.Explainer = Product{}
+	_ lb.Product  = Product{}
+	_ lb.Foreseer = Product{}
 )
 
 // Marks implements lb.Product.
