@@ -274,6 +274,7 @@ func TestFamilies(t *testing.T) {
 					}
 					w.slice(family, []discoveryv1.Endpoint{endpointOf(ip, true, false)})
 				}
+				w.settle() // Else the Service may be seen before one of its slices.
 				w.create(web(tt.service...))
 				check(t, "servers", tt.want, w.weights())
 				check(t, "warned", tt.warned, slices.ContainsFunc(w.events.reasons(), func(reason string) bool {
