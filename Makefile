@@ -103,7 +103,7 @@ kubernetes: ### Build the local control plane into the cache, once
 	@$(WORLD) prepare
 
 .PHONY: test
-test: kubernetes $(CHART_JUDGES) ## Run all tests with the race detector: 40 minutes on 2 cores
+test: kubernetes $(CHART_JUDGES) ## Run all tests with the race detector: 25 minutes on 2 cores
 	@MAKE='$(MAKE)' RACE='$(RACE)' PACKAGES='$(UNITED:%=./%/...)' deploy/tools/test.sh
 
 .PHONY: test-e2e test-packages test-apart
