@@ -144,7 +144,8 @@ func TestNamesOfNodes(t *testing.T) {
 		"node-1": true, "i-1": true, "cn-hangzhou.i-1": true, "192.168.0.1": true, "cn-hangzhou.192.168.0.1": true,
 		"": false, "i-2": false, "cn-beijing.192.168.0.1": false, "192.168.0.2": false, "47.0.0.1": false,
 	} {
-		err := serving.Request{Node: name}.Confirm(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, instance())
+		asked := serving.Request{Node: name, DNSNames: []string{name, "node-1"}} // The host's name, too.
+		err := asked.Confirm(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, instance())
 		if (err == nil) != want {
 			t.Errorf("%q: %v", name, err)
 		}
