@@ -87,14 +87,14 @@ func (r *reader) collect(files []*ast.File, info *types.Info) {
 	}
 	for selector, selection := range info.Selections {
 		name := selection.Recv().String()
-		at := strings.Index(name, protoPath)
+		_, message, isMessage := strings.Cut(name, protoPath)
 		field := strings.TrimPrefix(selection.Obj().Name(), "Get")
 		switch {
 		case filled[selector]:
 		case types.IsInterface(selection.Recv()):
 			r.ofAny[field] = true
-		case at >= 0:
-			r.read[strings.ReplaceAll(name[at+len(protoPath):], "/", "")+"."+field] = true
+		case isMessage:
+			r.read[strings.ReplaceAll(message, "/", "")+"."+field] = true
 		}
 	}
 }

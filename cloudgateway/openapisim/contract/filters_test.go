@@ -224,7 +224,8 @@ func TestUnreadFiltersAreSeen(t *testing.T) {
 		{Name: "ListNeverCalled", Params: []api.Param{api.Optional("Name")}},
 		{Name: "CreateThing", Mutating: true, Params: []api.Param{api.Optional("Name")}},
 	}}})
-	thing := map[string]string{"Name": "a", "Status": "On", "Default": "true", "Id.1": "t-1", "Tag.1.Key": "k", "PageSize": "50", "VpcId": "vpc-1"}
+	thing := map[string]string{"Name": "a", "Status": "On", "Default": "true", "Id.1": "t-1", "Tag.1.Key": "k", "PageSize": "50",
+		"VpcId": "vpc-1"}
 	handle := func(sent map[string]string) string {
 		for name, value := range sent {
 			if has, known := thing[name]; known && has != value {

@@ -79,7 +79,8 @@ func TestTwoTeams(t *testing.T) {
 		w.settle() // Otherwise a pass may see the listener before its route, which costs ApplyServerChanges.
 		w.apply(gateway("nlb", tcp("red", 80)+","+tcp("blue", 3306)+","+tcp("more", 8080)+","+tcp("most", 8081)))
 		w.settle()
-		w.expect("a route with its listener", append(slices.Clone(teams), "8080/tcp:", "8081/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")...)
+		w.expect("a route with its listener", append(slices.Clone(teams), "8080/tcp:",
+			"8081/tcp: eni-10.0.0.1:8080=100 eni-10.0.0.2:8080=100")...)
 		// The port of the Service may come before its slices, or after them.
 		w.called("a route with its listener", "CreateListener CreateServerGroup",
 			"ApplyServerChanges CreateListener CreateServerGroup")
