@@ -186,8 +186,8 @@ func (p Product) zonesFor(ctx context.Context, a CreateInstance, maxAge time.Dur
 	return zones, without, nil
 }
 
-// offered are the zones that have NLBs, by a list of that age; none if that isn't known, as with a gateway of before. The zones are those of the vSwitches then,
-// and the cloud refuses what it can't do.
+// offered are the zones that have NLBs, by a list of that age; none if that isn't known, as with a gateway of before. The zones are
+// those of the vSwitches then, and the cloud refuses what it can't do.
 func (p Product) offered(ctx context.Context, maxAge time.Duration) []string {
 	answer, err := p.Gateway.NetworkLoadBalancers.ListZones(ctx, &nlbv1.ListZonesRequest{MaxAge: durationpb.New(maxAge)})
 	if err != nil {
