@@ -175,6 +175,8 @@ func (tt fieldCase) create(s *story, patch string) []string {
 	s.must(err)
 	s.files["web.yaml"] = string(text)
 	s.do("nodes 1")
+	s.do(`console vsw-a {ipv6Cidr: "2001:db8::/64"}`)
+	s.do(`console vsw-b {ipv6Cidr: "2001:db8:1::/64"}`)
 	s.happened()
 	s.do("apply web.yaml")
 	told := s.happened()
