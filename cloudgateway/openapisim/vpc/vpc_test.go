@@ -122,6 +122,7 @@ func TestDescribeVSwitchAttributes(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.Cloud.LoadBalancers["lb-1"] = &state.LoadBalancer{ID: "lb-1", VSwitchID: "vsw-a", Address: "192.168.0.50"}
+	c.Cloud.Interfaces["eni-pods"] = &state.NetworkInterface{ID: "eni-pods", VSwitchID: "vsw-a", PrivateIPs: []string{"10.244.0.5"}}
 	answer := c.Must("DescribeVSwitchAttributes", "VSwitchId", "vsw-a")
 	if answer["ZoneId"] != "z-a" || answer["AvailableIpAddressCount"] != 256.0-4-3 {
 		t.Errorf("answer %v", answer)

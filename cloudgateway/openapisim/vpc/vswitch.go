@@ -40,6 +40,7 @@ func newVSwitchView(c *api.Context, v *state.VSwitch) api.Object {
 // reservedAddresses of every vSwitch are kept by the cloud: the first one and the last three.
 const reservedAddresses = 4
 
+// availableAddresses leaves out addresses of another block: a network interface of a vSwitch may have those of pods.
 func availableAddresses(c *state.Cloud, v *state.VSwitch) int64 {
 	prefix, err := netip.ParsePrefix(v.CidrBlock)
 	if err != nil || !prefix.Addr().Is4() {
@@ -47,7 +48,7 @@ func availableAddresses(c *state.Cloud, v *state.VSwitch) int64 {
 	}
 	used := 0
 	for ip := range subnet.Used(c, v) {
-		if addr, err := netip.ParseAddr(ip); err == nil && addr.Is4() {
+		if addr, err := netip.ParseAddr(ip); err == nil && subnet.Usable(prefix, addr) {
 			used++
 		}
 	}
